@@ -1,0 +1,45 @@
+"""Fixtures for every layer: the servers and processes that tests may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.zookeeper import ZooKeeperServer
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One PostgreSQL server for the whole session. Who freezes or kills it takes `own_postgres_server` instead."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The url of a fresh, empty database."""
+    with fresh_database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture
+def own_postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server of this test alone, to be killed or frozen at will."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def zookeeper_server() -> Iterator[ZooKeeperServer]:
+    """One ZooKeeper server for the whole session; tests keep apart by their paths. Who freezes it takes its own."""
+    with ZooKeeperServer() as server:
+        yield server
+
+
+@pytest.fixture
+def own_zookeeper_server() -> Iterator[ZooKeeperServer]:
+    """A ZooKeeper server of this test alone, to be killed, frozen or wiped at will."""
+    with ZooKeeperServer() as server:
+        yield server

@@ -1,0 +1,46 @@
+"""Waiting for a fact. The only module of the tests that sleeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+POLL_SECONDS = 0.02
+
+
+class NeverHappenedError(AssertionError):
+    """What a test waited for did not become true in time."""
+
+
+def eventually(predicate: Callable[[], T], within: float, what: str) -> T:
+    """Return the first truthy answer of `predicate`, asked again and again for `within` seconds.
+
+    Raises NeverHappenedError, which names `what` and the last answer, once the time is over. The predicate is asked at
+    least once, and once more after the time is over, so that a stall of the test itself fails nothing.
+    Exceptions of the predicate are not caught: one that means "not yet" is the predicate's to turn into False.
+    """
+    deadline = time.monotonic() + within
+    while True:
+        is_last = time.monotonic() >= deadline
+        answer = predicate()
+        if answer:
+            return answer
+        if is_last:
+            raise NeverHappenedError(f"not within {within:g} s: {what} (last answer: {answer!r})")
+        time.sleep(POLL_SECONDS)
+
+
+def stays(predicate: Callable[[], object], during: float, what: str) -> None:
+    """Return if `predicate` stayed truthy for `during` seconds; raise AssertionError, naming `what`, if it did not."""
+    deadline = time.monotonic() + during
+    while True:
+        is_last = time.monotonic() >= deadline
+        answer = predicate()
+        if not answer:
+            raise AssertionError(f"no longer true: {what} (answer: {answer!r})")
+        if is_last:
+            return
+        time.sleep(POLL_SECONDS)
