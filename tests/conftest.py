@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.processes import ProcessGroup
 from tests.support.zookeeper import ZooKeeperServer
 
 
@@ -43,3 +45,10 @@ def own_zookeeper_server() -> Iterator[ZooKeeperServer]:
     """A ZooKeeper server of this test alone, to be killed, frozen or wiped at will."""
     with ZooKeeperServer() as server:
         yield server
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[ProcessGroup]:
+    """Starts `sexton` commands as real processes; whatever still runs at the end of the test is killed."""
+    with ProcessGroup(tmp_path) as group:
+        yield group

@@ -1,8 +1,9 @@
 """Leave nothing behind: a small process that outlives the test session and cleans up after it.
 
-It reads lines from its standard input: `process PID`, `folder PATH`, and the same with `forget ` before it. When the
-input ends, however the test session ended (also by SIGKILL), it kills what was not forgotten, with all descendants, and
-removes the folders. It imports the standard library only and runs as a script.
+It reads lines from its standard input: `process PID`, `mark MARK`, `folder PATH`, and the same with `forget ` before.
+When the input ends, however the test session ended (also by SIGKILL), it kills the processes that were not forgotten,
+with all descendants, and those that carry a mark in their environment, and removes the folders. It imports the standard
+library only and runs as a script.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+MARK = "TESTS_PROCESS_MARK"  # the environment variable that holds a mark
+
 # ------------------------------------------------------------------------------------------- in the test session
 
 _reaper: subprocess.Popen[str] | None = None
 
 
 def watch(kind: str, value: object) -> None:
-    """Have `process` or `folder` cleaned up when this session ends."""
+    """Have a `process`, `mark` or `folder` cleaned up when this session ends."""
     _tell(f"{kind} {value}")
 
 
@@ -93,6 +96,38 @@ def kill_tree(pid: int) -> None:
             os.kill(one, signal.SIGKILL)
 
 
+def marked(mark: str) -> list[int]:
+    """Return the process ids of all living processes that were started with this mark in their environment."""
+    wanted = f"{MARK}={mark}".encode()
+    found: list[int] = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted in Path(entry.path, "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
+def kill_marked(mark: str) -> None:
+    """Kill all processes with this mark, until there are none."""
+    while alive := marked(mark):
+        for one in alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+
+
+# ------------------------------------------------------------------------------------------------------- folders
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, and the few bytes of shared memory that a killed PostgreSQL with its data there left behind."""
+    with contextlib.suppress(OSError, IndexError):
+        # Line 7 of postmaster.pid is "key id" of the segment; a server that ended in order removed file and segment.
+        segment = (folder / "data" / "postmaster.pid").read_text().splitlines()[6].split()[1]
+        subprocess.run(["ipcrm", "-m", segment], check=False, stderr=subprocess.DEVNULL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 # --------------------------------------------------------------------------------------------- the process itself
 
 
@@ -111,10 +146,12 @@ def main() -> None:
         kind, _, value = words.partition(" ")
         if kind == "process":
             kill_tree(int(value))
+        elif kind == "mark":
+            kill_marked(value)
     for words in watched:
         kind, _, value = words.partition(" ")
         if kind == "folder":
-            shutil.rmtree(value, ignore_errors=True)
+            remove_folder(Path(value))
 
 
 if __name__ == "__main__":

@@ -25,5 +25,5 @@ def make_folder(name: str, *, durable: bool = False) -> Path:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder made by `make_folder` now."""
-    shutil.rmtree(folder, ignore_errors=True)
+    reaper.remove_folder(folder)
     reaper.forget("folder", folder)
