@@ -1,0 +1,79 @@
+# Sexton's commands for those who work on it. `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.PHONY: help demo test check lint sim clean services
+
+VENV := .venv
+# The stamp is younger than what the environment was made from, or the environment is made again.
+READY := $(VENV)/.ready
+SEED ?= 1
+HOURS ?= 200
+# What `make test` hands to pytest: make test TESTS="tests/unit -k cron"
+TESTS ?=
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' \
+	  | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+demo: $(READY) ## a cluster of real processes with the example jobs, and its console; without a terminal 60 s and a summary
+	@if [ -t 0 ] && [ -t 1 ] && [ -t 2 ]; then exec $(VENV)/bin/sexton up examples/jobs; \
+	else exec $(VENV)/bin/sexton up examples/jobs --for 60s --no-console; fi
+
+test: $(READY) services ## all tests; they start the servers they need (TESTS="..." narrows)
+	@$(VENV)/bin/pytest $(TESTS)
+
+check: lint test ## format, lint, import rules, types, then all tests: what CI runs
+
+lint: $(READY) ## format, lint, import rules and types without the tests
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/lint-imports
+	@$(VENV)/bin/mypy
+
+sim: $(READY) ## one simulated cluster from a seed: make sim SEED=7 HOURS=50
+	@$(VENV)/bin/sexton simulate --seed $(SEED) --hours $(HOURS)
+
+clean: ## remove the environment, caches and the demo's data
+	@rm -rf $(VENV) .sexton .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist snapshot_report.html
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The tests fail by themselves where a server is missing; this says so for all at once, and before the first test.
+services:
+	@missing=; \
+	{ command -v java || ls /usr/lib/jvm/*/bin/java; } >/dev/null 2>&1 || missing="$$missing default-jre-headless"; \
+	[ -e /usr/share/java/zookeeper.jar ] || missing="$$missing zookeeper"; \
+	[ -e /usr/share/java/slf4j-simple.jar ] || missing="$$missing libslf4j-java"; \
+	{ command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	if [ -n "$$missing" ]; then \
+	  echo "make test: the tests start real servers, and their Debian packages are missing; run: apt-get install$$missing" >&2; \
+	  exit 1; \
+	fi
+
+# The first of these that is a Python from 3.11 to 3.13 makes the environment; PYTHON=... chooses another.
+# An environment made by such a Python before is kept and brought up to date.
+PYTHON ?=
+SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+PIP := $(VENV)/bin/python -m pip --quiet --disable-pip-version-check
+$(READY): pyproject.toml constraints.txt
+	@python=; \
+	for one in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+	  if "$$one" -c '$(SUITS)' 2>/dev/null; then python="$$one"; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "make: no Python from 3.11 to 3.13 found as $(or $(PYTHON),python3, python3.13, python3.12 or python3.11);" \
+	    "install one, or name one: make PYTHON=/path/to/python3.12" >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "make: $$python cannot make virtual environments; run: apt-get install python3-venv" >&2; exit 1; \
+	fi; \
+	if [ -n "$(PYTHON)" ] || ! $(VENV)/bin/python -c '$(SUITS)' 2>/dev/null; then \
+	  "$$python" -m venv --clear $(VENV); \
+	fi; \
+	echo "make: installing into $(VENV) ($$($(VENV)/bin/python --version))"
+	@$(PIP) install -c constraints.txt --upgrade pip
+	@$(PIP) install -c constraints.txt --build-constraint constraints.txt -e '.[all]' --group dev
+	@touch $(READY)
