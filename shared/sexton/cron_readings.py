@@ -1,0 +1,181 @@
+"""The wall-clock readings that a cron expression names, before any zone is asked.
+
+A reading is a whole number of seconds: what the clock on the wall shows, counted as if the zone were UTC since 1970.
+Everything here is arithmetic on such numbers and on bit sets; a year is never walked. Searches end after 100 years
+(the longest wait of an expression that can match is 40: a weekday's fifth time in February across 2100).
+"""
+
+from dataclasses import dataclass, field
+from datetime import date
+
+from sexton.cron_days import DayRule, length_of
+
+DAY_SECONDS = 86_400
+SEARCH_YEARS = 100
+FIRST_YEAR, LAST_YEAR = 2, 9_990  # one step inside what datetime can say, in every zone
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_EPOCH_WEEKDAY = 4  # a Thursday; 0 is Sunday
+_date_of = date.fromordinal
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The set {readings whose second, minute, hour and day match}. The masks have bit n for value n; none is 0."""
+
+    seconds: int
+    minutes: int
+    hours: int
+    days: DayRule
+    per_day: int = field(init=False, repr=False, compare=False)
+    _first_time: int = field(init=False, repr=False, compare=False)
+    _last_time: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        per_day = self.seconds.bit_count() * self.minutes.bit_count() * self.hours.bit_count()
+        first = _lowest(self.hours) * 3600 + _lowest(self.minutes) * 60 + _lowest(self.seconds)
+        last = self.hours.bit_length() * 3600 + self.minutes.bit_length() * 60 + self.seconds.bit_length() - 3661
+        object.__setattr__(self, "per_day", per_day)
+        object.__setattr__(self, "_first_time", first)
+        object.__setattr__(self, "_last_time", last)
+
+    def first_from(self, reading: int) -> int | None:
+        """The first matching reading at or after `reading`; None when there is none within 100 years."""
+        day, time = divmod(reading, DAY_SECONDS)
+        on = _date_of(day + _EPOCH_ORDINAL)
+        year, month, month_day = on.year, on.month, on.day
+        first = day - month_day + 1
+        rule, months = self.days, self.days.months
+        last_year = min(year + SEARCH_YEARS, LAST_YEAR)
+        while year <= last_year:
+            length = length_of(year, month)
+            if months >> month & 1:
+                left = rule.days_of((first + _EPOCH_WEEKDAY) % 7, length) >> month_day
+                if left & 1 and (match := self._time_from(time)) >= 0:
+                    return (first + month_day - 1) * DAY_SECONDS + match
+                left &= -2
+                if left:
+                    return (first + month_day - 1 + _lowest(left)) * DAY_SECONDS + self._first_time
+            first += length
+            month_day, time = 1, 0
+            month += 1
+            if month > 12:
+                year, month = year + 1, 1
+        return None
+
+    def last_upto(self, reading: int) -> int | None:
+        """The last matching reading at or before `reading`; None when there is none within 100 years."""
+        day, time = divmod(reading, DAY_SECONDS)
+        on = _date_of(day + _EPOCH_ORDINAL)
+        year, month, month_day = on.year, on.month, on.day
+        first = day - month_day + 1
+        rule, months = self.days, self.days.months
+        first_year = max(year - SEARCH_YEARS, FIRST_YEAR)
+        while year >= first_year:
+            if months >> month & 1:
+                days = rule.days_of((first + _EPOCH_WEEKDAY) % 7, length_of(year, month))
+                if days >> month_day & 1 and (match := self._time_upto(time)) >= 0:
+                    return (first + month_day - 1) * DAY_SECONDS + match
+                days &= (1 << month_day) - 1
+                if days:
+                    return (first + days.bit_length() - 2) * DAY_SECONDS + self._last_time
+            month -= 1
+            if month == 0:
+                year, month = year - 1, 12
+            month_day, time = length_of(year, month), DAY_SECONDS - 1
+            first -= month_day
+        return None
+
+    def matches(self, reading: int) -> bool:
+        day, time = divmod(reading, DAY_SECONDS)
+        hour, rest = divmod(time, 3600)
+        minute, second = divmod(rest, 60)
+        time_matches = self.hours >> hour & self.minutes >> minute & self.seconds >> second & 1
+        return bool(time_matches) and self._day_matches(day)
+
+    def count(self, start: int, stop: int) -> int:
+        """How many readings in [start, stop) match, without listing them: months times days times times of day."""
+        if stop <= start:
+            return 0
+        start_day, start_time = divmod(start, DAY_SECONDS)
+        stop_day, stop_time = divmod(stop, DAY_SECONDS)
+        total = self._count_days(start_day, stop_day) * self.per_day
+        if start_time and self._day_matches(start_day):
+            total -= self._count_times_before(start_time)
+        if stop_time and self._day_matches(stop_day):
+            total += self._count_times_before(stop_time)
+        return total
+
+    def _day_matches(self, day: int) -> bool:
+        on = _date_of(day + _EPOCH_ORDINAL)
+        if not self.days.months >> on.month & 1:
+            return False
+        first_weekday = (day - on.day + 1 + _EPOCH_WEEKDAY) % 7
+        return bool(self.days.days_of(first_weekday, length_of(on.year, on.month)) >> on.day & 1)
+
+    def _count_days(self, start: int, stop: int) -> int:
+        """Matching days in [start, stop), both in days since 1970."""
+        on = _date_of(start + _EPOCH_ORDINAL)
+        year, month = on.year, on.month
+        first = start - on.day + 1
+        total = 0
+        while first < stop:
+            length = length_of(year, month)
+            if self.days.months >> month & 1:
+                days = self.days.days_of((first + _EPOCH_WEEKDAY) % 7, length)
+                if first < start:
+                    days &= -1 << (start - first + 1)
+                if first + length > stop:
+                    days &= (2 << (stop - first)) - 1
+                total += days.bit_count()
+            first += length
+            month += 1
+            if month > 12:
+                year, month = year + 1, 1
+        return total
+
+    def _count_times_before(self, time: int) -> int:
+        hour, rest = divmod(time, 3600)
+        minute, second = divmod(rest, 60)
+        per_minute = self.seconds.bit_count()
+        count = (self.hours & (1 << hour) - 1).bit_count() * self.minutes.bit_count() * per_minute
+        if self.hours >> hour & 1:
+            count += (self.minutes & (1 << minute) - 1).bit_count() * per_minute
+            if self.minutes >> minute & 1:
+                count += (self.seconds & (1 << second) - 1).bit_count()
+        return count
+
+    def _time_from(self, time: int) -> int:
+        """The first matching second of the day at or after `time`; -1 when there is none."""
+        hour, rest = divmod(time, 3600)
+        minute, second = divmod(rest, 60)
+        hours = self.hours >> hour
+        if hours & 1:
+            minutes = self.minutes >> minute
+            if minutes & 1 and (seconds := self.seconds >> second):
+                return time + _lowest(seconds)
+            minutes >>= 1
+            if minutes:
+                return hour * 3600 + (minute + 1 + _lowest(minutes)) * 60 + _lowest(self.seconds)
+        hours >>= 1
+        if hours:
+            return (hour + 1 + _lowest(hours)) * 3600 + self._first_time % 3600
+        return -1
+
+    def _time_upto(self, time: int) -> int:
+        """The last matching second of the day at or before `time`; -1 when there is none."""
+        hour, rest = divmod(time, 3600)
+        minute, second = divmod(rest, 60)
+        if self.hours >> hour & 1:
+            if self.minutes >> minute & 1 and (seconds := self.seconds & (2 << second) - 1):
+                return time - second + seconds.bit_length() - 1
+            minutes = self.minutes & (1 << minute) - 1
+            if minutes:
+                return hour * 3600 + (minutes.bit_length() - 1) * 60 + self.seconds.bit_length() - 1
+        hours = self.hours & (1 << hour) - 1
+        if hours:
+            return (hours.bit_length() - 1) * 3600 + self._last_time % 3600
+        return -1

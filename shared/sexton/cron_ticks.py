@@ -1,0 +1,127 @@
+"""From wall-clock readings to instants: what becomes of a cron expression's readings when a zone's clock changes.
+
+The default rule, Debian cron's (docs/architecture.md, schedules):
+
+- R1, minute or hour field starts with `*`: the job follows elapsed time. It fires at every instant whose reading
+  matches: a reading that was jumped over never fires, one that is shown twice fires twice.
+- R2, otherwise: a matching reading that was jumped over fires at the first instant after the jump, several of them
+  once; a reading that is shown twice fires the first time only.
+
+`_live_readings` is the rule; everything else here applies it span by span. Instants are Unix seconds.
+"""
+
+from collections.abc import Iterator
+
+from sexton.cron_expression import CronExpression
+from sexton.cron_readings import LAST_YEAR, SEARCH_YEARS
+from sexton.zone_clock import Span, ZoneClock
+
+_YEAR_SECONDS = 31_556_952
+_LAST_INSTANT = (LAST_YEAR - 1970) * _YEAR_SECONDS
+_FIRST_INSTANT = (10 - 1970) * _YEAR_SECONDS
+_SEARCH_SECONDS = SEARCH_YEARS * _YEAR_SECONDS
+
+
+def _live_readings(span: Span, follows_elapsed_time: bool) -> tuple[int, int, int]:
+    """(made_up_from, first, stop) for a span.
+
+    Matching readings in [first, stop) fire at their instant in the span; one or more in [made_up_from, first) fire
+    together at the span's start.
+    """
+    shown_from = span.start + span.offset
+    stop = span.end + span.offset
+    if follows_elapsed_time:
+        return shown_from, shown_from, stop
+    if span.frontier > shown_from:
+        return stop, min(span.frontier, stop), stop
+    return span.frontier, shown_from, stop
+
+
+class CronTicks:
+    """The ticks of one expression in one zone. A tick is a whole second."""
+
+    __slots__ = ("_clock", "_follows_elapsed_time", "_readings")
+
+    def __init__(self, cron: CronExpression, clock: ZoneClock) -> None:
+        self._readings = cron.readings
+        self._follows_elapsed_time = cron.follows_elapsed_time
+        self._clock = clock
+
+    def first_from(self, instant: int) -> int | None:
+        """The first tick at or after `instant`; None when there is none within 100 years."""
+        if not _FIRST_INSTANT <= instant < _LAST_INSTANT:
+            return self.first_from(_FIRST_INSTANT) if instant < _FIRST_INSTANT else None
+        readings = self._readings
+        span = self._clock.span_at(instant)
+        searched = found = None
+        while span.start <= instant + _SEARCH_SECONDS:
+            made_up_from, first, stop = _live_readings(span, self._follows_elapsed_time)
+            if span.start >= instant and made_up_from < first:
+                missed = readings.first_from(made_up_from)
+                if missed is not None and missed < first:
+                    return span.start
+            start = max(first, instant + span.offset)
+            if searched is None or found is None or not searched <= start <= found:
+                searched, found = start, readings.first_from(start)
+                if found is None:
+                    return None
+            if found < stop:
+                return found - span.offset
+            span = self._clock.span_at(span.end)
+        return None
+
+    def last_upto(self, instant: int) -> int | None:
+        """The last tick at or before `instant`; None when there is none within 100 years."""
+        if not _FIRST_INSTANT <= instant < _LAST_INSTANT:
+            return self.last_upto(_LAST_INSTANT - 1) if instant >= _LAST_INSTANT else None
+        readings = self._readings
+        span = self._clock.span_at(instant)
+        searched = found = None
+        while span.end >= instant - _SEARCH_SECONDS:
+            made_up_from, first, stop = _live_readings(span, self._follows_elapsed_time)
+            end = min(stop - 1, instant + span.offset)
+            if searched is None or found is None or not found <= end <= searched:
+                searched, found = end, readings.last_upto(end)
+                if found is None:
+                    return None
+            if found >= first:
+                return found - span.offset
+            if made_up_from < first and found >= made_up_from:
+                return span.start
+            span = self._clock.span_at(span.start - 1)
+        return None
+
+    def contains(self, instant: int) -> bool:
+        span = self._clock.span_at(instant)
+        made_up_from, first, _ = _live_readings(span, self._follows_elapsed_time)
+        reading = instant + span.offset
+        if reading >= first and self._readings.matches(reading):
+            return True
+        return instant == span.start and made_up_from < first and self._readings.count(made_up_from, first) > 0
+
+    def count(self, start: int, stop: int) -> int:
+        """How many ticks lie in [start, stop), by arithmetic."""
+        readings = self._readings
+        total = 0
+        while start < stop:
+            span = self._clock.span_at(start)
+            made_up_from, first, end = _live_readings(span, self._follows_elapsed_time)
+            total += readings.count(max(first, start + span.offset), min(end, stop + span.offset))
+            if span.start >= start and made_up_from < first and not readings.matches(first):
+                total += readings.count(made_up_from, first) > 0
+            start = span.end
+        return total
+
+    def ascending(self, start: int, stop: int) -> Iterator[int]:
+        """The ticks in [start, stop)."""
+        tick = self.first_from(start)
+        while tick is not None and tick < stop:
+            yield tick
+            tick = self.first_from(tick + 1)
+
+    def descending(self, start: int, stop: int) -> Iterator[int]:
+        """The ticks in [start, stop), newest first."""
+        tick = self.last_upto(stop - 1)
+        while tick is not None and tick >= start:
+            yield tick
+            tick = self.last_upto(tick - 1)
