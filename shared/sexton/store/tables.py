@@ -1,0 +1,444 @@
+"""Every table of the ledger, once, for both databases.
+
+Instants are timezone-aware UTC in Python; PostgreSQL keeps them as
+``timestamptz``, SQLite as whole microseconds since the epoch, so that neither
+can take a wall-clock reading for an instant. Enumerations are small integers
+(``sexton.claims``) where they are hot, words elsewhere.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Float,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_micros(instant: datetime) -> int:
+    """An instant as SQLite keeps it: whole microseconds since the epoch."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """The instant that ``to_micros`` wrote."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A UTC instant; naive datetimes are refused."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "sqlite":
+            return dialect.type_descriptor(BigInteger())
+        return dialect.type_descriptor(DateTime(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"naive datetime {value!r}: instants are timezone-aware UTC")
+        return to_micros(value) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return from_micros(value) if dialect.name == "sqlite" else value.astimezone(UTC)
+
+
+# SQLite autoincrements INTEGER primary keys only.
+Key = BigInteger().with_variant(Integer, "sqlite")
+
+metadata = MetaData()
+
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("id", SmallInteger, primary_key=True),
+    Column("cluster_id", Text, nullable=False),
+    Column("term", BigInteger, nullable=False, server_default="0"),
+    Column("leader", Text),
+    Column("leader_since", Instant),
+    Column("elected_by", Text),
+    Column("predecessor", Text),  # who led last, after a clean hand-over
+    Column("left_at", Instant),  # when it handed over
+    Column("strategy", Text, nullable=False, server_default="leader"),
+    Column("coordinator", Text, nullable=False, server_default=""),  # "" until the first node starts
+    Column("halted", Boolean, nullable=False, server_default=text("false")),
+    Column("inputs_id", Text, nullable=False, server_default=""),
+    Column("resign_requested", Boolean, nullable=False, server_default=text("false")),
+    CheckConstraint("id = 1", name="one_cluster"),
+)
+
+heartbeat = Table(
+    "heartbeat",
+    metadata,
+    Column("id", SmallInteger, primary_key=True),
+    Column("term", BigInteger, nullable=False, server_default="0"),
+    Column("counter", BigInteger, nullable=False, server_default="0"),
+    Column("at", Instant, nullable=False),
+    Column("confirmation", Text, nullable=False, server_default="confirmed"),
+    Column("timeline", Text, nullable=False, server_default=""),
+    CheckConstraint("id = 1", name="one_heartbeat"),
+)
+
+budget = Table(
+    "budget",
+    metadata,
+    Column("id", SmallInteger, primary_key=True),
+    Column("next_at", Instant, nullable=False),  # the next instant at which a caught-up tick may start
+    CheckConstraint("id = 1", name="one_budget"),
+)
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    Column("changed_by", Text, nullable=False),
+)
+
+inputs = Table(
+    "inputs",
+    metadata,
+    Column("inputs_id", Text, primary_key=True),  # e.g. "2026b/1": zone data version / tick engine version
+    Column("zone_data", Text, nullable=False),
+    Column("engine", Integer, nullable=False),
+    Column("accepted_at", Instant, nullable=False),
+    Column("accepted_by", Text, nullable=False),
+)
+
+counters = Table(
+    "counters",
+    metadata,
+    Column("name", Text, primary_key=True),  # swallowed, stale_results, stale_commits, lost_races, ...
+    Column("value", BigInteger, nullable=False),
+)
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("address", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("confirmation", Text),
+    Column("coordinator_status", Text, nullable=False),
+    Column("jobs_warm", Integer, nullable=False),
+    Column("behind_ms", Integer, nullable=False),
+    Column("clock_offset_ms", BigInteger, nullable=False),
+    Column("claims_upto", Instant),
+    Column("inputs_id", Text, nullable=False),
+    Column("started_at", Instant, nullable=False),
+    Column("seen_at", Instant, nullable=False),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("worker_id", Key, Identity(), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("queues", Text, nullable=False),  # JSON list
+    Column("slots", Integer, nullable=False),
+    Column("busy", Integer, nullable=False, server_default="0"),
+    Column("draining", Boolean, nullable=False, server_default=text("false")),
+    Column("started_at", Instant, nullable=False),
+    Column("seen_at", Instant, nullable=False),
+    Column("stopped_at", Instant),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", Key, Identity(), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("name_key", Text, nullable=False),  # lower case; unique among jobs not retired
+    Column("hash_seed", Text, nullable=False),
+    Column("revision", Integer, nullable=False),  # the newest
+    Column("created_at", Instant, nullable=False),
+    Column("retired_at", Instant),
+    Column("paused_at", Instant),
+    Column("paused_by", Text),
+    Column("pause_reason", Text),
+    Column("quarantined_at", Instant),
+    Column("quarantine_reason", Text),
+    Column("changed", BigInteger, nullable=False),  # grows with every edit: followers read what is newer
+)
+Index(
+    "jobs_name",
+    jobs.c.name_key,
+    unique=True,
+    postgresql_where=jobs.c.retired_at.is_(None),
+    sqlite_where=jobs.c.retired_at.is_(None),
+)
+Index("jobs_changed", jobs.c.changed)
+
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("job_id", BigInteger, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("definition", Text, nullable=False),  # JobDefinition.to_text()
+    Column("schedule", Text, nullable=False),  # JobDefinition.schedule_text()
+    Column("firing", Text, nullable=False),  # JobDefinition.firing_text()
+    Column("inputs_id", Text, nullable=False),
+    Column("in_force_since", Instant, nullable=False),  # its ticks lie in (since, until]
+    Column("in_force_until", Instant),
+    Column("applied_at", Instant, nullable=False),
+    Column("applied_by", Text, nullable=False),
+    PrimaryKeyConstraint("job_id", "revision"),
+)
+
+pauses = Table(
+    "pauses",
+    metadata,
+    Column("job_id", BigInteger, nullable=False),
+    Column("since", Instant, nullable=False),  # ticks in (since, until] are paused
+    Column("until", Instant),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    PrimaryKeyConstraint("job_id", "since"),
+)
+
+cursors = Table(
+    "cursors",
+    metadata,
+    Column("job_id", BigInteger, primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("seq", BigInteger, nullable=False, server_default="0"),
+    postgresql_with={"fillfactor": 50},
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("job_id", BigInteger, nullable=False),
+    Column("scheduled_at", Instant, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("origin", SmallInteger, nullable=False),
+    Column("state", SmallInteger, nullable=False, server_default="0"),
+    Column("queue", Text, nullable=False),
+    Column("priority", SmallInteger, nullable=False),
+    Column("overlap", SmallInteger, nullable=False),
+    Column("slot", BigInteger, nullable=False),  # slot group: the job's own id until concurrency keys come
+    Column("available_at", Instant, nullable=False),
+    Column("start_by", Instant),
+    Column("blocked", Boolean, nullable=False, server_default=text("false")),  # paused: not to be granted
+    Column("at_most_once", Boolean, nullable=False),  # on_worker_lost: fail
+    Column("jitter_ms", Integer, nullable=False, server_default="0"),
+    Column("attempt", Integer, nullable=False, server_default="0"),  # grants so far
+    Column("retries", Integer, nullable=False, server_default="0"),  # retries used up
+    Column("losses", Integer, nullable=False, server_default="0"),  # leases lost
+    Column("token", BigInteger),
+    Column("worker_id", BigInteger),
+    Column("granted_at", Instant),
+    Column("lease_expires_at", Instant),
+    Column("started_at", Instant),
+    Column("finished_at", Instant),
+    Column("cancel_requested", Boolean, nullable=False, server_default=text("false")),
+    Column("reason", Text),
+    Column("request_id", Text),
+    Column("term", BigInteger, nullable=False),
+    Column("written_at", Instant, nullable=False),
+    PrimaryKeyConstraint("job_id", "scheduled_at"),
+    postgresql_with={"fillfactor": 70},
+)
+_ready = text("state = 0 AND NOT blocked")
+_paced = "origin IN (1, 2, 3)"
+Index(
+    "claims_ready",
+    claims.c.queue,
+    claims.c.priority,
+    claims.c.available_at,
+    postgresql_where=text(f"state = 0 AND NOT blocked AND NOT ({_paced})"),
+    sqlite_where=text(f"state = 0 AND NOT blocked AND NOT ({_paced})"),
+)
+Index(
+    "claims_ready_paced",
+    claims.c.queue,
+    claims.c.priority,
+    claims.c.available_at,
+    postgresql_where=text(f"state = 0 AND NOT blocked AND {_paced}"),
+    sqlite_where=text(f"state = 0 AND NOT blocked AND {_paced}"),
+)
+Index(
+    "claims_parked",
+    claims.c.slot,
+    claims.c.scheduled_at,
+    postgresql_where=text("state = 2"),
+    sqlite_where=text("state = 2"),
+)
+Index("claims_lease", claims.c.lease_expires_at, postgresql_where=text("state = 1"), sqlite_where=text("state = 1"))
+Index(
+    "claims_start_by",
+    claims.c.start_by,
+    postgresql_where=text("state = 0 AND start_by IS NOT NULL"),
+    sqlite_where=text("state = 0 AND start_by IS NOT NULL"),
+)
+Index(
+    "claims_request",
+    claims.c.request_id,
+    unique=True,
+    postgresql_where=text("request_id IS NOT NULL"),
+    sqlite_where=text("request_id IS NOT NULL"),
+)
+
+slots = Table(
+    "slots",
+    metadata,
+    Column("slot", BigInteger, nullable=False),
+    Column("number", SmallInteger, nullable=False),  # 1 .. the group's limit
+    Column("token", BigInteger),  # the grant that holds it
+    PrimaryKeyConstraint("slot", "number"),
+    postgresql_with={"fillfactor": 50},
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("token", BigInteger, primary_key=True, autoincrement=False),
+    Column("job_id", BigInteger, nullable=False),
+    Column("scheduled_at", Instant, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("worker_id", BigInteger, nullable=False),
+    Column("outcome", SmallInteger, nullable=False),  # State; READY: ended to be retried, given back or lost
+    Column("exit_code", Integer),
+    Column("error", Text),
+    Column("started_at", Instant),
+    Column("finished_at", Instant, nullable=False),
+    Column("lateness_ms", BigInteger),
+    Column("stdout_bytes", BigInteger, nullable=False, server_default="0"),
+    Column("stderr_bytes", BigInteger, nullable=False, server_default="0"),
+)
+Index("runs_claim", runs.c.job_id, runs.c.scheduled_at)
+Index("runs_finished", runs.c.finished_at)
+
+outputs = Table(
+    "outputs",
+    metadata,
+    Column("token", BigInteger, primary_key=True, autoincrement=False),
+    Column("stdout", LargeBinary, nullable=False),
+    Column("stderr", LargeBinary, nullable=False),
+)
+
+skips = Table(
+    "skips",
+    metadata,
+    Column("job_id", BigInteger, nullable=False),
+    Column("after", Instant, nullable=False),  # ticks in (after, upto]
+    Column("upto", Instant, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("term", BigInteger, nullable=False),
+    Column("decided_at", Instant, nullable=False),
+    Column("resolved_at", Instant),
+    Column("resolved_by", Text),
+    PrimaryKeyConstraint("job_id", "after"),
+)
+
+proposals = Table(
+    "proposals",
+    metadata,
+    Column("proposal_id", Key, Identity(), primary_key=True),
+    Column("job_id", BigInteger, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("after", Instant, nullable=False),
+    Column("upto", Instant, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("within_from", Instant, nullable=False),
+    Column("state", Text, nullable=False, server_default="open"),  # open | approved | rejected | lapsed
+    Column("made_at", Instant, nullable=False),
+    Column("lapses_at", Instant, nullable=False),
+    Column("term", BigInteger, nullable=False),
+    Column("answered_at", Instant),
+    Column("answered_by", Text),
+    Column("note", Text),
+    UniqueConstraint("job_id", "after"),
+)
+
+takeovers = Table(
+    "takeovers",
+    metadata,
+    Column("term", BigInteger, primary_key=True, autoincrement=False),
+    Column("node", Text, nullable=False),
+    Column("elected_by", Text, nullable=False),
+    Column("taken_at", Instant, nullable=False),
+    Column("predecessor", Text),
+    Column("predecessor_ended", Text, nullable=False),
+    Column("gap_from", Instant),  # the predecessor's last sign of life
+    Column("gap_until", Instant),  # this term's first commit: set when the pass over missed ticks is done
+    Column("planning_ms", Float),
+    Column("jobs", Integer),
+    Column("blockers_terminated", Integer, nullable=False, server_default="0"),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("term", BigInteger, nullable=False),
+    Column("job_id", BigInteger, nullable=False),
+    Column("after", Instant, nullable=False),
+    Column("upto", Instant, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("missed", BigInteger, nullable=False),
+    Column("fired", BigInteger, nullable=False),
+    Column("merged", BigInteger, nullable=False),
+    Column("skipped", BigInteger, nullable=False),
+    Column("expired", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("decided_at", Instant, nullable=False),
+    PrimaryKeyConstraint("job_id", "after", "term", "cause"),
+)
+Index("decisions_term", decisions.c.term)
+
+events = Table(
+    "events",
+    metadata,
+    Column("event_id", Key, Identity(), primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),  # e.g. job.applied, job.paused, leader.resigned, term.taken
+    Column("job_id", BigInteger),
+    Column("detail", Text, nullable=False),  # JSON object
+)
+Index("events_at", events.c.at)
+
+# `tokens` numbers grants cluster-wide, `changes` numbers edits. PostgreSQL has them as
+# sequences, SQLite as rows of `counters`.
+SEQUENCES = ("tokens", "changes")

@@ -1,0 +1,98 @@
+"""Terms: who leads, under which number, and how a node comes to lead.
+
+The database decides what counts (invariant 1): a term is taken by one
+compare-and-set on the ``cluster`` row, and every leader write carries the term
+it believes in, in the same statement (invariant 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Strategy(StrEnum):
+    LEADER = "leader"
+    RACE = "race"
+
+
+class ElectedBy(StrEnum):
+    """What gave a node the right to try."""
+
+    ZOOKEEPER = "zookeeper"
+    DATABASE = "database"
+    FORCED = "forced"
+
+
+class Confirmation(StrEnum):
+    """What the coordinator last said about this node's leadership."""
+
+    CONFIRMED = "confirmed"
+    UNCONFIRMED = "unconfirmed"  # suspended, or lost but not superseded: the leader goes on
+    DEGRADED = "degraded"  # taken over by the leader lease while ZooKeeper was away
+
+
+class EndedBy(StrEnum):
+    """How a leadership ended, as its successor saw it."""
+
+    NONE = "none"  # the first leader of a cluster
+    RESIGNED = "resigned"  # a clean hand-over: SIGTERM or `leader resign`
+    VANISHED = "vanished"  # the heartbeat stopped: killed, frozen or cut off
+    FORCED = "forced"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The ``cluster`` row, read without a lock. ``leader`` is None before the first and after a clean hand-over."""
+
+    cluster_id: str
+    term: int
+    leader: str | None
+    leader_since: datetime | None
+    elected_by: ElectedBy | None
+    strategy: Strategy
+    coordinator: str
+    halted: bool
+    inputs_id: str
+    resign_requested: bool
+    database_now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The leader's heartbeat row: a counter that moves while the leader's heartbeat thread reaches the database."""
+
+    term: int
+    counter: int
+    at: datetime
+    confirmation: Confirmation
+
+
+@dataclass(frozen=True, slots=True)
+class TermTaken:
+    """A won compare-and-set on the term, with what the new leader must record about its predecessor."""
+
+    term: int
+    taken_at: datetime
+    predecessor: str | None
+    predecessor_ended: EndedBy
+    gap_from: datetime | None  # the predecessor's last sign of life; None for the first leader
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What a node says of itself, every few seconds, whatever its role."""
+
+    name: str
+    address: str
+    version: str
+    pid: int
+    role: str  # "leader" | "follower" | "racer"
+    confirmation: Confirmation | None
+    coordinator_status: str  # e.g. "session 0x1..., connected" or "database leader lease"
+    jobs_warm: int
+    behind_ms: int  # age of its view of the jobs
+    clock_offset_ms: int  # database clock minus this host's clock
+    claims_upto: datetime | None  # leader: claims are written up to here
+    inputs_id: str
