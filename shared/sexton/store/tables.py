@@ -92,6 +92,7 @@ cluster = Table(
     Column("halted", Boolean, nullable=False, server_default=text("false")),
     Column("inputs_id", Text, nullable=False, server_default=""),
     Column("resign_requested", Boolean, nullable=False, server_default=text("false")),
+    Column("pruned_before", Instant),  # the ledger holds nothing older: the audit does not judge it
     CheckConstraint("id = 1", name="one_cluster"),
 )
 
