@@ -6,10 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
 from tests.support.zookeeper import ZooKeeperServer
+
+# A loaded machine is no finding: no deadline per example. Everything else stays as Hypothesis sets it; where CI is in the
+# environment, it draws the same examples every time.
+settings.register_profile("sexton", settings(), deadline=None)
+settings.load_profile("sexton")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support import reaper
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system: fast, and gone with the machine
+MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory, gone with the machine
 NEEDED_BYTES = 4 << 30
 
 

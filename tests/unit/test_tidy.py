@@ -1,0 +1,167 @@
+"""What no other checker sees: long files, empty words as names, leftovers, dead modules, addresses."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.source_tree import ROOT, Module, is_within, modules_of_tests, product_modules
+
+MODULES = (*product_modules(), *modules_of_tests())
+
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 80  # aim at 70
+
+# Names that say nothing about the subject of a file.
+EMPTY_WORDS = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
+
+# Spelled in parts, so that this file does not find itself.
+LEFTOVERS = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX", "NotImplemented" + "Error")))
+
+# An ignore is followed by its reason, after its code and a dash or in a comment of its own.
+IGNORE = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma)\b(?P<rest>.*)")
+CODES = re.compile(r"^:?\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*|^\[[^\]]*\]")
+
+# Who only users or other programs import.
+ENTRY_POINTS = {
+    "sexton.fencing": "users guard their own tables with it",
+    "sexton.testing": "users test their jobs with it",
+}
+
+NAMES_FOR_REGISTRIES = ("py" + "pi", "http", "://")
+
+every_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.path))
+
+
+@every_module
+def test_a_file_has_one_subject_and_fits_on_some_screens(module: Module) -> None:
+    assert len(module.text.splitlines()) <= LONGEST_FILE
+
+
+@every_module
+def test_a_function_fits_on_a_screen(module: Module) -> None:
+    too_long = [
+        f"{node.name} has {length} lines"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    ]
+    assert too_long == []
+
+
+@every_module
+def test_a_name_says_what_is_inside(module: Module) -> None:
+    assert not EMPTY_WORDS & {*module.path.with_suffix("").parts}
+
+
+@every_module
+def test_nothing_is_left_for_later(module: Module) -> None:
+    assert LEFTOVERS.findall(module.text) == []
+
+
+@every_module
+def test_every_ignore_has_a_reason(module: Module) -> None:
+    assert ignores_without_reason(module.text) == []
+
+
+def ignores_without_reason(text: str) -> list[str]:
+    """Return the lines that silence a checker and do not say why."""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        ignore = IGNORE.search(line)
+        if ignore and len(re.findall(r"\w+", CODES.sub("", ignore["rest"]))) < 2:
+            found.append(f"{number}: {line.strip()}")
+    return found
+
+
+def test_an_ignore_without_a_reason_is_seen() -> None:
+    mark = "# no" + "qa"
+    assert ignores_without_reason(f"x = 1  {mark}") != []
+    assert ignores_without_reason(f"x = 1  {mark}: S108, S101") != []
+    assert ignores_without_reason(f"x = 1  {mark}: S108 - a memory file system") == []
+    assert ignores_without_reason("x = 1  # type: " + "ignore[attr-defined]") != []
+    assert ignores_without_reason("x = 1  # type: " + "ignore[attr-defined]  # ships no types") == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [one for one in MODULES if one in product_modules() or is_within(one.name, "tests.support")],
+    ids=lambda one: str(one.path),
+)
+def test_a_module_says_what_it_is(module: Module) -> None:
+    assert not module.text.strip() or ast.get_docstring(module.tree), "the first thing in the file is its docstring"
+
+
+@every_module
+def test_only_waiting_sleeps(module: Module) -> None:
+    """A test that sleeps is slow on a fast machine and fails on a slow one: wait for the fact."""
+    if is_within(module.name, "tests") and module.name != "tests.support.waiting":
+        assert sleeps(module) == []
+
+
+def sleeps(module: Module) -> list[str]:
+    """Return the calls of `time.sleep`, and those of `asyncio.sleep` that wait for more than the next turn."""
+    found = [f"imports {name}" for name in ("time.sleep", "asyncio.sleep") if name in module.imports()]
+    for node in ast.walk(module.tree):
+        call = ast.unparse(node) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+        if call.startswith(("time.sleep(", "asyncio.sleep(")) and call != "asyncio.sleep(0)":
+            found.append(f"{call}")
+    return found
+
+
+def test_a_sleep_is_seen() -> None:
+    for text in (
+        "import time\ntime.sleep(1)",
+        "from time import sleep",
+        "async def f():\n    await asyncio.sleep(0.1)",
+    ):
+        assert sleeps(Module("tests.unit.sample", Path("sample.py"), False, text)) != []
+
+
+def test_no_module_is_dead() -> None:
+    assert dead(product_modules(), by=product_modules()) == []
+
+
+def test_no_support_module_is_dead() -> None:
+    support = tuple(one for one in modules_of_tests() if is_within(one.name, "tests.support"))
+    assert dead(support, by=modules_of_tests()) == []
+
+
+def dead(modules: tuple[Module, ...], by: tuple[Module, ...]) -> list[str]:
+    """Return the modules that nobody of `by` imports or starts by name, and that are no entry points."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    entries = {target.partition(":")[0] for target in scripts.values()} | ENTRY_POINTS.keys()
+    found = []
+    for module in modules:
+        if module.is_package or module.name in entries or module.name.endswith(".__main__"):
+            continue
+        if is_within(module.name, "sexton.store.migrations"):
+            continue  # Alembic finds them by folder
+        others = (one for one in by if one.name != module.name)
+        if not any(module.name in one.imports() | one.names_in_strings() for one in others):
+            found.append(module.name)
+    return found
+
+
+def test_a_dead_module_is_seen() -> None:
+    alive = Module("sexton.alive", Path("alive.py"), False, "")
+    lonely = Module("sexton.lonely", Path("lonely.py"), False, "import sexton.lonely")
+    user = Module("sexton.user", Path("user.py"), False, "from sexton import alive")
+    assert dead((alive, lonely), by=(alive, lonely, user)) == ["sexton.lonely"]
+
+
+def test_constraints_pin_versions_and_name_no_address() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9.]+", line)] == []
+    assert [line for line in lines if any(name in line.lower() for name in NAMES_FOR_REGISTRIES)] == []
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "Makefile", ".ci/run"])
+def test_set_up_names_no_registry(name: str) -> None:
+    text = (ROOT / name).read_text().lower()
+    assert [word for word in ("://", "index" + "-url", *NAMES_FOR_REGISTRIES[:1]) if word in text] == []
