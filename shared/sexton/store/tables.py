@@ -343,7 +343,14 @@ runs = Table(
     Column("stderr_bytes", BigInteger, nullable=False, server_default="0"),
 )
 Index("runs_claim", runs.c.job_id, runs.c.scheduled_at)
-Index("runs_finished", runs.c.finished_at)
+Index("runs_finished", runs.c.finished_at, runs.c.token)
+Index(
+    "runs_failed",  # what screens count and list first: failed, timed out, lost
+    runs.c.finished_at,
+    runs.c.token,
+    postgresql_where=text("outcome IN (4, 5, 6)"),
+    sqlite_where=text("outcome IN (4, 5, 6)"),
+)
 
 outputs = Table(
     "outputs",
