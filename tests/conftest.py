@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +13,12 @@ from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
 from tests.support.zookeeper import ZooKeeperServer
 
-# A loaded machine is no finding: no deadline per example. Everything else stays as Hypothesis sets it; where CI is in the
-# environment, it draws the same examples every time.
+# The tests' outcome must not hang on who runs them: Textual reads these at import, Sexton at every start.
+for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith(("TEXTUAL", "SEXTON_"))]:
+    del os.environ[name]
+
+# A loaded machine is no finding: no deadline per example. Everything else stays as Hypothesis sets it; where CI is in
+# the environment, it draws the same examples every time.
 settings.register_profile("sexton", settings(), deadline=None)
 settings.load_profile("sexton")
 
