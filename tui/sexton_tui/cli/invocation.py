@@ -1,0 +1,142 @@
+"""One call of ``sexton``: the options every command takes, the process settings, and the way to the database."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command as command_of
+
+if TYPE_CHECKING:
+    from sexton.process_settings import ProcessSettings
+
+    from sexton.store.protocol import Store
+
+ANSWER_WITHIN_SECONDS = 8.0  # a call's limit: connecting and one call stay within the 10 s that exit code 3 promises
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What the command line said; ``flags`` are the process settings given as options, by their key."""
+
+    debug: bool = False
+    config: Path | None = None
+    flags: dict[str, str] = field(default_factory=dict)
+
+    def settings(self, **flags: str | None) -> ProcessSettings:
+        """The process settings: files, environment, then the options (and ``flags``). Raises InvalidSetting."""
+        from sexton.process_settings import load_process_settings
+
+        given = {**self.flags, **{key: value for key, value in flags.items() if value is not None}}
+        return load_process_settings(given, config=self.config)
+
+
+def invocation_of(ctx: typer.Context) -> Invocation:
+    """The invocation that ``run`` put into the context."""
+    found = ctx.find_root().obj
+    assert isinstance(found, Invocation)  # noqa: S101 - run() sets it
+    return found
+
+
+@contextmanager
+def open_cluster(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Store]:
+    """The cluster's store for one command; closed afterwards.
+
+    Raises DatabaseUnreachable within 10 s, and OldSchema where the database needs ``sexton db upgrade``.
+    """
+    from sexton.store import open_store
+    from sexton.store.protocol import StoreOptions
+
+    url = invocation_of(ctx).settings().database
+    store = open_store(
+        StoreOptions(url=url, application="sexton cli", answer_within=ANSWER_WITHIN_SECONDS, read_only=read_only)
+    )
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def actor() -> str:
+    """Who acts, for the audit log: ``user@host``, behind sudo as ``caller/user@host``."""
+    user = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+    caller = os.environ.get("SUDO_USER")
+    return f"{caller}/{user}@{socket.gethostname()}" if caller else f"{user}@{socket.gethostname()}"
+
+
+def _keep_debug(ctx: typer.Context, value: bool) -> None:
+    if value:
+        invocation_of(ctx).debug = True
+
+
+def _keep_config(ctx: typer.Context, value: Path | None) -> None:
+    if value is not None:
+        invocation_of(ctx).config = value
+
+
+def _keep_database(ctx: typer.Context, value: str | None) -> None:
+    if value is not None:
+        invocation_of(ctx).flags["database"] = value
+
+
+def _keep_coordinator(ctx: typer.Context, value: str | None) -> None:
+    if value is not None:
+        invocation_of(ctx).flags["coordinator"] = value
+
+
+def _shared(
+    database: Annotated[
+        str | None,
+        typer.Option(
+            expose_value=False,
+            callback=_keep_database,
+            metavar="URL",
+            help="sqlite:///PATH or postgresql://USER@HOST/NAME.",
+        ),
+    ] = None,
+    coordinator: Annotated[
+        str | None,
+        typer.Option(
+            expose_value=False,
+            callback=_keep_coordinator,
+            metavar="URL",
+            help="database: or zookeeper://H1:2181,.../P.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(expose_value=False, callback=_keep_config, metavar="FILE", help="A sexton.toml to read."),
+    ] = None,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", expose_value=False, callback=_keep_debug, help="Show tracebacks."),
+    ] = False,
+) -> None:
+    """The options that every command takes, before or after its name."""
+
+
+def with_shared_options(command: TyperCommand | TyperGroup) -> TyperCommand | TyperGroup:
+    """``command`` (and all below it) with the shared options added; an option of its own by that name wins."""
+    for one in _with_subcommands(command):
+        taken = {parameter.name for parameter in one.params}
+        one.params.extend(parameter for parameter in _shared_parameters() if parameter.name not in taken)
+    return command
+
+
+def _shared_parameters() -> list[Any]:
+    app = typer.Typer(add_completion=False)
+    app.command()(_shared)
+    return list(command_of(app).params)
+
+
+def _with_subcommands(command: Any) -> Iterator[Any]:
+    yield command
+    for below in getattr(command, "commands", {}).values():
+        yield from _with_subcommands(below)

@@ -1,0 +1,184 @@
+"""The one program, ``sexton``: finds the command, runs it, and turns what happens into an exit code.
+
+Exit codes: 0 done; 1 the answer is no (invalid, not found, refused, differences, old schema); 2 wrong usage; 3 a
+service cannot be reached; 4 a fault of Sexton's own; 130 interrupted. Errors go to stderr as one sentence, and a
+traceback only with ``--debug``.
+
+A command is a row of ``COMMANDS``: its name, ``module:attribute``, and one line of help. The attribute is a function
+with Typer's annotations, or a ``typer.Typer`` for a group of commands. The module is imported when its command is
+called and not before, so that ``sexton --help`` loads neither a database driver nor a console.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command as command_of
+
+from sexton.errors import InvalidJobFile, SextonError
+from sexton_tui.cli.invocation import Invocation, with_shared_options
+
+EXIT_REFUSED = 1
+EXIT_FAULT = 4
+EXIT_INTERRUPTED = 130
+
+
+class Command(NamedTuple):
+    """One row of the command table."""
+
+    name: str
+    where: str
+    summary: str
+
+
+_CLI = "sexton_tui.cli"
+COMMANDS: tuple[Command, ...] = (
+    Command("up", f"{_CLI}.up:up", "A whole cluster of real processes on this machine, with its console."),
+    Command("scheduler", f"{_CLI}.processes:scheduler", "Run one node: the leader, or a follower that stands by."),
+    Command("worker", f"{_CLI}.processes:worker", "Run one worker: it pulls claimed ticks and runs them."),
+    Command("console", f"{_CLI}.listings.console:console", "Watch the cluster, and operate it."),
+    Command("status", f"{_CLI}.listings.status:status", "Who leads and how late things are, on one screen."),
+    Command("validate", f"{_CLI}.jobs_as_code:validate", "Check job files without a database; every problem at once."),
+    Command("apply", f"{_CLI}.jobs_as_code:apply", "Plan job files against the cluster, show, ask, and apply."),
+    Command("next", f"{_CLI}.next_ticks:next_ticks", "The ticks to come of an expression or a job."),
+    Command("jobs", f"{_CLI}.listings.jobs:jobs", "The jobs, their schedules and their next ticks."),
+    Command("ticks", f"{_CLI}.listings.ticks:ticks", "What became of ticks, and what is claimed ahead."),
+    Command("runs", f"{_CLI}.listings.runs:runs", "The runs: which worker, how late, how they ended."),
+    Command("logs", f"{_CLI}.listings.logs:logs", "The kept output of a run."),
+    Command("trigger", f"{_CLI}.operate:trigger", "Run a job now, beside its schedule."),
+    Command("pause", f"{_CLI}.operate:pause", "Stop a job's grants and claims until it is resumed."),
+    Command("resume", f"{_CLI}.operate:resume", "End a job's pause or quarantine."),
+    Command("takeovers", f"{_CLI}.listings.takeovers:takeovers", "Each takeover, its gap, and what it decided."),
+    Command("cluster", f"{_CLI}.listings.cluster:cluster", "Leader, term, and the other nodes."),
+    Command("workers", f"{_CLI}.listings.workers:workers", "The workers, their queues and slots."),
+    Command("events", f"{_CLI}.listings.events:events", "The audit log: who did what."),
+    Command("leader", f"{_CLI}.operate:leader", "Ask the leader to hand over."),
+    Command("settings", f"{_CLI}.cluster_settings:settings", "Read and change the cluster's settings."),
+    Command("audit", f"{_CLI}.audit:audit", "Recompute what fell due and compare it with the ledger."),
+    Command("simulate", f"{_CLI}.simulate:simulate", "A whole cluster on virtual time, from a seed."),
+    Command("db", f"{_CLI}.database:db", "Bring the database's schema up to date, or check it."),
+    Command("version", f"{_CLI}.version:version", "The versions of Sexton and of what its ticks depend on."),
+)
+
+
+def load(command: Command) -> TyperCommand | TyperGroup:
+    """The command itself, with the options that all commands share; imports its module."""
+    module_name, _, attribute = command.where.partition(":")
+    __import__(module_name)
+    target: Any = getattr(sys.modules[module_name], attribute)
+    if isinstance(target, typer.Typer):
+        app = target
+    else:
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(command.name)(target)
+    loaded = command_of(app)
+    loaded.name = command.name
+    assert isinstance(loaded, TyperCommand | TyperGroup)  # noqa: S101 - what Typer makes
+    return with_shared_options(loaded)
+
+
+class _LazyGroup(TyperGroup):
+    """Knows every command's name and summary, and imports the one that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [command.name for command in COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:
+        for command in COMMANDS:
+            if command.name == cmd_name:
+                return TyperCommand(command.name, help=command.summary)
+        return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        self.commands = {command.name: TyperCommand(command.name) for command in COMMANDS}  # for "did you mean"
+        name, found, rest = super().resolve_command(ctx, args)
+        row = next((command for command in COMMANDS if command.name == name), None)
+        return name, (found if row is None else load(row)), rest
+
+
+def _root() -> TyperGroup:
+    app = typer.Typer(
+        cls=_LazyGroup,
+        add_completion=False,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        help="Cluster-wide cron: every tick decided once, whoever holds the rope.",
+    )
+
+    @app.callback()
+    def sexton() -> None:
+        """Holds nothing of its own; the options it shares with every command are added below."""
+
+    group = command_of(app)
+    assert isinstance(group, TyperGroup)  # noqa: S101 - it has a callback
+    group.help = "Cluster-wide cron: every tick decided once, whoever holds the rope."
+    with_shared_options(group)
+    return group
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; its exit code. Never raises what a command raised."""
+    invocation = Invocation()
+    try:
+        result = _root().main(list(arguments), prog_name="sexton", standalone_mode=False, obj=invocation)
+    except Exception as error:  # the edge: every fault becomes a sentence and a code
+        if invocation.debug:
+            traceback.print_exc()
+        return _report(error)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _report(error: Exception) -> int:
+    """Say on stderr what went wrong; the exit code for it."""
+    if isinstance(error, InvalidJobFile):
+        print(error, file=sys.stderr)
+        return error.exit_code
+    if isinstance(error, SextonError):
+        print(f"sexton: {error}", file=sys.stderr)
+        return error.exit_code
+    if isinstance(error, typer.Abort):
+        print("sexton: stopped; nothing was changed", file=sys.stderr)
+        return EXIT_REFUSED
+    if isinstance(error, typer.TyperException):
+        return _report_usage(error)
+    if isinstance(error, ModuleNotFoundError) and (sentence := missing_extra(error)):
+        print(f"sexton: {sentence}", file=sys.stderr)
+        return EXIT_REFUSED
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    print(f"sexton: a fault of its own ({what}); run it again with --debug and report the traceback", file=sys.stderr)
+    return EXIT_FAULT
+
+
+def _report_usage(error: typer.TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "sexton"
+    message = error.format_message().strip()
+    if type(error).__name__ == "NoArgsIsHelpError":  # `sexton` alone: the message is the help
+        print(message, file=sys.stderr)
+    else:
+        print(f"sexton: {message.rstrip('.')} (see '{path} --help')", file=sys.stderr)
+    return error.exit_code
+
+
+_EXTRAS = {"kazoo": "scheduler", "apscheduler": "scheduler", "textual": "tui", "psycopg": "postgres"}
+
+
+def missing_extra(error: ModuleNotFoundError) -> str | None:
+    """The sentence for a library that an extra brings; None where the module is none of those."""
+    library = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(library)
+    if extra is None:
+        return None
+    return f"this needs {library}, which is not installed; run: pip install 'sexton[{extra}]'"
+
+
+def main() -> None:
+    """The ``sexton`` command: exits with the code of what it ran."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,171 @@
+"""Listings: the same rows as a table, as JSON, or as one JSON object a line.
+
+JSON keeps instants as ``2026-03-29T01:00:00Z``, durations as seconds, enumerations as the words of the screens. A table
+never lets a stored text act on the terminal: control characters are shown as escapes, markup as it stands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Literal
+
+import typer
+
+from sexton.settings import format_duration
+
+_WIDTH_OF_A_PIPE = 4000
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, json, or jsonl.")]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: the row's key, its title (the key, unless given), and where its text stands."""
+
+    key: str
+    title: str = ""
+    align: Literal["left", "right"] = "left"
+    style: str = ""
+
+
+def instant_text(instant: datetime) -> str:
+    """``2026-03-29T01:00:00Z``; with a fraction only where there is one. Raises ValueError for a naive datetime."""
+    if instant.tzinfo is None:
+        raise ValueError(f"naive datetime {instant!r}: instants are timezone-aware")
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def json_value(value: object) -> Any:
+    """``value`` as JSON has it; dataclasses become objects."""
+    match value:
+        case Enum():
+            return getattr(value, "word", value.value)
+        case None | bool() | int() | float() | str():
+            return value
+        case datetime():
+            return instant_text(value)
+        case timedelta():
+            return value.total_seconds()
+        case bytes():
+            return value.decode(errors="replace")
+        case Mapping():
+            return {str(key): json_value(item) for key, item in value.items()}
+        case Iterable():
+            return [json_value(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return str(value)
+
+
+def cell_text(value: object) -> str:
+    """``value`` as a table shows it."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case Enum():
+            return str(getattr(value, "word", value.value))
+        case datetime():
+            return instant_text(value)
+        case timedelta():
+            return format_duration(value) if value >= timedelta(0) else "-" + format_duration(-value)
+        case str():
+            return printable(value)
+        case Mapping():
+            return printable(json.dumps(json_value(value), ensure_ascii=False))
+        case list() | tuple() | set() | frozenset():
+            return ", ".join(cell_text(item) for item in value)
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """``text`` with control characters as escapes, so that it cannot act on a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def print_json(value: object) -> None:
+    """One JSON document, indented."""
+    print(json.dumps(json_value(value), indent=2, ensure_ascii=False))
+
+
+def print_rows(
+    rows: Iterable[Any],
+    output: Output,
+    columns: Sequence[Column | str],
+    *,
+    empty: str = "",
+) -> None:
+    """Print a listing. Rows are mappings or dataclasses.
+
+    JSON holds every key of a row, a table only ``columns``. ``empty`` is said on stderr where a table has no rows.
+    """
+    if output is Output.JSON:
+        print_json(list(rows))
+        return
+    if output is Output.JSONL:
+        for row in rows:
+            print(json.dumps(json_value(row), ensure_ascii=False))
+        return
+    listed = list(rows)
+    if not listed and empty:
+        print(empty, file=sys.stderr)
+        return
+    _print_table(listed, [column if isinstance(column, Column) else Column(column) for column in columns])
+
+
+def print_record(record: Any, output: Output, keys: Sequence[Column | str] | None = None) -> None:
+    """Print one thing: ``key  value`` lines, or one JSON object."""
+    if output is Output.JSON:
+        print_json(record)
+        return
+    if output is Output.JSONL:
+        print(json.dumps(json_value(record), ensure_ascii=False))
+        return
+    columns = [key if isinstance(key, Column) else Column(key) for key in (keys or _keys(record))]
+    width = max((len(column.title or column.key) for column in columns), default=0)
+    for column in columns:
+        print(f"{column.title or column.key:<{width}}  {cell_text(_field(record, column.key))}".rstrip())
+
+
+def _keys(record: Any) -> list[str]:
+    if isinstance(record, Mapping):
+        return [str(key) for key in record]
+    return [field.name for field in dataclasses.fields(record)]
+
+
+def _field(row: Any, key: str) -> object:
+    return row.get(key) if isinstance(row, Mapping) else getattr(row, key)
+
+
+def _print_table(rows: Sequence[Any], columns: Sequence[Column]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(
+            column.title or column.key,
+            justify=column.align,
+            style=column.style or None,
+            no_wrap=not console.is_terminal,
+        )
+    for row in rows:
+        table.add_row(*(Text(cell_text(_field(row, column.key))) for column in columns))
+    console.print(table)
