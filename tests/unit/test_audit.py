@@ -1,0 +1,177 @@
+"""Every verdict of the audit has a damaged ledger here; an undamaged one is clean (invariant 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sexton.audit import (
+    AuditedClaim,
+    AuditedRevision,
+    AuditedSkip,
+    AuditReport,
+    JobLedger,
+    Verdict,
+    Window,
+    audit_job,
+)
+from sexton.claims import Origin
+from sexton.schedules import EverySchedule
+
+MINUTE = timedelta(minutes=1)
+START = datetime(2026, 3, 1, tzinfo=UTC)
+NOW = START + 10 * MINUTE + timedelta(seconds=30)
+MINUTELY = EverySchedule(MINUTE, datetime(1970, 1, 1, tzinfo=UTC))
+GRACE = timedelta(seconds=60)
+
+
+def at(minute: float) -> datetime:
+    return START + minute * MINUTE
+
+
+def revision(number: int = 1, since: datetime = START, until: datetime | None = None) -> AuditedRevision:
+    return AuditedRevision(number, MINUTELY, since, until, GRACE, "2026b/1")
+
+
+def claim(minute: float, origin: Origin = Origin.SCHEDULE, number: int = 1) -> AuditedClaim:
+    return AuditedClaim(at(minute), origin, number)
+
+
+def ledger(
+    claims: Sequence[AuditedClaim] = (),
+    skips: Sequence[AuditedSkip] = (),
+    cursor: float = 10,
+    revisions: Sequence[AuditedRevision] = (revision(),),
+    paused: datetime | None = None,
+) -> JobLedger:
+    return JobLedger(1, "bells", at(cursor), tuple(revisions), paused, claims, skips)
+
+
+WINDOW = Window(after=START, upto=NOW, now=NOW, pruned_before=None, inputs_id="2026b/1")
+WHOLE = [claim(minute) for minute in range(1, 11)]
+
+
+def verdicts(job: JobLedger, window: Window = WINDOW) -> dict[Verdict, int]:
+    counted: dict[Verdict, int] = {}
+    for difference in audit_job(job, window).differences:
+        counted[difference.verdict] = counted.get(difference.verdict, 0) + difference.count
+    return counted
+
+
+def test_a_whole_ledger_is_clean() -> None:
+    audit = audit_job(ledger(WHOLE), WINDOW)
+    assert (audit.due, audit.decided, audit.differences) == (10, 10, ())
+
+
+def test_claims_and_skip_records_together_make_a_whole_ledger() -> None:
+    skips = [AuditedSkip(at(2), at(5), 3, "merged")]
+    assert verdicts(ledger([c for c in WHOLE if not at(2) < c.scheduled_at <= at(5)], skips)) == {}
+
+
+def test_a_removed_claim_is_missing() -> None:
+    assert verdicts(ledger(WHOLE[:4] + WHOLE[5:])) == {Verdict.MISSING: 1}
+
+
+def test_a_removed_skip_record_is_missing() -> None:
+    assert verdicts(ledger(WHOLE[:2] + WHOLE[5:])) == {Verdict.MISSING: 3}
+
+
+def test_a_claim_inside_a_skip_record_is_double() -> None:
+    skips = [AuditedSkip(at(2), at(5), 3, "skipped")]
+    assert verdicts(ledger(WHOLE[:3] + WHOLE[5:], skips)) == {Verdict.DOUBLE: 1}
+
+
+def test_two_skip_records_over_one_tick_are_double() -> None:
+    skips = [AuditedSkip(at(2), at(5), 3, "skipped"), AuditedSkip(at(4), at(6), 2, "expired")]
+    assert verdicts(ledger(WHOLE[:2] + WHOLE[6:], skips)) == {Verdict.DOUBLE: 1}
+
+
+@pytest.mark.parametrize("origin", [Origin.HELD, Origin.BACKFILL])
+def test_a_resolved_skip_record_counts_with_its_claims_as_one_decision(origin: Origin) -> None:
+    skips = [AuditedSkip(at(2), at(5), 3, "held")]
+    claims = [*WHOLE[:2], claim(4, origin), *WHOLE[5:]]
+    assert verdicts(ledger(claims, skips)) == {}
+
+
+def test_a_manual_claim_decides_no_tick() -> None:
+    assert verdicts(ledger([*WHOLE[:-1], claim(10, Origin.MANUAL)])) == {Verdict.MISSING: 1}
+
+
+def test_an_undecided_tick_is_pending_within_its_grace_and_overdue_after() -> None:
+    """A dead cluster must not pass: its cursor stands still."""
+    assert verdicts(ledger(WHOLE[:9], cursor=9)) == {Verdict.PENDING: 1}
+    assert verdicts(ledger(WHOLE[:3], cursor=3)) == {Verdict.OVERDUE: 6, Verdict.PENDING: 1}
+
+
+def test_undecided_ticks_of_an_open_pause_are_pending() -> None:
+    assert verdicts(ledger(WHOLE[:3], cursor=3, paused=at(3.5))) == {Verdict.PENDING: 7}
+
+
+def test_a_pause_does_not_excuse_what_was_undecided_before_it() -> None:
+    assert verdicts(ledger(WHOLE[:3], cursor=3, paused=at(5.5))) == {Verdict.OVERDUE: 2, Verdict.PENDING: 5}
+
+
+def test_a_claim_that_no_revision_says_is_unexpected() -> None:
+    assert verdicts(ledger([*WHOLE, claim(4.5)])) == {Verdict.UNEXPECTED: 1}
+
+
+def test_a_claim_of_the_old_revision_after_the_edit_is_unexpected() -> None:
+    revisions = [revision(1, START, at(4)), revision(2, at(4))]
+    claims = [claim(m, number=1 if m <= 5 else 2) for m in range(1, 11)]
+    assert verdicts(ledger(claims, revisions=revisions)) == {Verdict.UNEXPECTED: 1}
+
+
+def test_a_claim_beyond_the_cursor_is_unexpected() -> None:
+    assert verdicts(ledger([*WHOLE, claim(11)])) == {Verdict.UNEXPECTED: 1}
+
+
+def test_claims_written_ahead_up_to_the_cursor_are_no_difference() -> None:
+    assert verdicts(ledger([*WHOLE, claim(11)], cursor=11)) == {}
+
+
+def test_a_skip_record_with_a_wrong_count_is_miscounted() -> None:
+    skips = [AuditedSkip(at(2), at(5), 4, "merged")]
+    assert verdicts(ledger(WHOLE[:2] + WHOLE[5:], skips)) == {Verdict.MISCOUNTED: 1}
+
+
+def test_a_revision_of_other_inputs_is_not_judged() -> None:
+    changed = replace(revision(), inputs_id="2025a/1")
+    assert verdicts(ledger(revisions=[changed])) == {Verdict.INPUTS_CHANGED: 1}
+
+
+def test_pruned_ticks_are_said_and_not_judged() -> None:
+    window = replace(WINDOW, pruned_before=at(4))
+    assert verdicts(ledger(WHOLE[4:]), window) == {Verdict.PRUNED: 4}
+
+
+def test_ticks_between_two_intervals_in_force_are_not_due() -> None:
+    revisions = [revision(1, START, at(3)), revision(2, at(6))]
+    claims = [claim(m, number=1 if m <= 3 else 2) for m in (1, 2, 3, 7, 8, 9, 10)]
+    assert verdicts(ledger(claims, revisions=revisions)) == {}
+
+
+def test_a_report_is_clean_unless_a_verdict_fails() -> None:
+    report = AuditReport(WINDOW)
+    report.add(audit_job(ledger(WHOLE[:9], cursor=9), WINDOW))
+    assert report.is_clean
+    assert report.count(Verdict.PENDING) == 1
+    report.add(audit_job(ledger(WHOLE[1:]), WINDOW))
+    assert not report.is_clean
+
+
+@given(st.sets(st.integers(1, 10)), st.lists(st.integers(0, 9), min_size=0, max_size=4, unique=True))
+def test_missing_is_what_neither_claims_nor_skip_records_hold(claimed: set[int], skipped: list[int]) -> None:
+    """Any ledger of one-tick skip records and claims is judged tick by tick."""
+    job = ledger(
+        [claim(m) for m in sorted(claimed)],
+        [AuditedSkip(at(m), at(m + 1), 1, "skipped") for m in sorted(skipped)],
+    )
+    covered = {m + 1 for m in skipped}
+    found = verdicts(job)
+    assert found.get(Verdict.MISSING, 0) == len(set(range(1, 11)) - claimed - covered)
+    assert found.get(Verdict.DOUBLE, 0) == len(claimed & covered)
