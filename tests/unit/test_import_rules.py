@@ -18,7 +18,6 @@ PURE_PACKAGES = ("sexton_scheduler.core", "sexton_worker.core", "sexton_tui.cons
 
 # What stands directly in `sexton` is pure, but for these.
 EDGES_OF_SEXTON = {
-    "sexton.audit": "reads the ledger from a store",
     "sexton.clock": "is where time comes in",
     "sexton.fencing": "gives users statements against their own databases",
     "sexton.jobfiles": "reads files",
