@@ -34,7 +34,7 @@ lint: $(READY) ## format, lint, import rules and types without the tests
 	@$(VENV)/bin/mypy
 
 sim: $(READY) ## one simulated cluster from a seed: make sim SEED=7 HOURS=50
-	@$(VENV)/bin/sexton simulate --seed $(SEED) --hours $(HOURS)
+	@$(VENV)/bin/python -m tests.simulation --seed $(SEED) --hours $(HOURS)
 
 clean: ## remove the environment, caches and the demo's data
 	@rm -rf $(VENV) .sexton .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist snapshot_report.html
