@@ -19,7 +19,6 @@ an operator resolved counts with its claims as one decision.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -136,6 +135,10 @@ class AuditReport:
 
     def count(self, verdict: Verdict) -> int:
         return sum(difference.count for difference in self.differences if difference.verdict is verdict)
+
+    def counts(self) -> dict[str, int]:
+        """Every verdict's word with how many ticks it was given to."""
+        return {verdict.value: self.count(verdict) for verdict in Verdict}
 
     @property
     def is_clean(self) -> bool:
@@ -295,26 +298,3 @@ def _covering(skips: Sequence[AuditedSkip], at: datetime) -> AuditedSkip | None:
     """The skip record whose stretch holds ``at``; records are sorted by ``after``."""
     last = bisect_left(skips, at, key=lambda skip: skip.after)
     return skips[last - 1] if last and skips[last - 1].upto >= at else None
-
-
-def report_as_json(report: AuditReport) -> str:
-    """The report as one JSON object, differences included."""
-    return json.dumps(
-        {
-            "after": _iso(report.window.after),
-            "upto": _iso(report.window.upto),
-            "clean": report.is_clean,
-            "jobs": report.jobs,
-            "due": report.due,
-            "decided": report.decided,
-            "counts": {verdict.value: report.count(verdict) for verdict in Verdict},
-            "differences": [
-                {"job": d.job, "verdict": d.verdict.value, "at": _iso(d.at), "count": d.count, "detail": d.detail}
-                for d in report.differences
-            ],
-        }
-    )
-
-
-def _iso(instant: datetime) -> str:
-    return instant.isoformat().replace("+00:00", "Z")

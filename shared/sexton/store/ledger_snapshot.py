@@ -1,12 +1,13 @@
 """The whole ledger, job by job, out of one snapshot: what the audit reads.
 
-The caller opens the transaction (REPEATABLE READ on PostgreSQL), so that revisions,
-cursors, claims and skip records belong to one moment. Claims are streamed: a million
+Read in one transaction (REPEATABLE READ on PostgreSQL), so that revisions, cursors, claims
+and skip records belong to one moment. Claims are streamed: a million
 of them never lie in memory at once.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import groupby
@@ -15,18 +16,44 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from sexton.audit import AuditedClaim, AuditedRevision, AuditedSkip, JobLedger
+from sexton.audit import (
+    AuditedClaim,
+    AuditedRevision,
+    AuditedSkip,
+    AuditReport,
+    JobLedger,
+    Window,
+    audit_job,
+)
 from sexton.claims import Origin
+from sexton.inputs import own_inputs
 from sexton.jobs import firing_rules
-from sexton.schedules import Schedule
+from sexton.schedules import Schedule, schedule_from_spec
+from sexton.store.protocol import Store
 from sexton.store.tables import claims, cluster, cursors, jobs, pauses, revisions, skips
 
 _BATCH = 10_000
 
 
-def pruned_before(connection: Connection) -> datetime | None:
-    """The prune watermark: the ledger holds nothing older."""
-    return connection.execute(select(cluster.c.pruned_before)).scalar()
+def audit_ledger(store: Store, after: datetime, upto: datetime | None = None) -> AuditReport:
+    """Judge every job in ``(after, upto]``, ``upto`` at most (and by default) the database's now.
+
+    With this process's zone data and tick engine; revisions computed with others are said to be, not judged.
+    Raises ``DatabaseUnreachable``.
+    """
+    now = store.now()
+    with store.reads.snapshot() as connection:
+        window = Window(
+            after=after,
+            upto=now if upto is None else min(upto, now),
+            now=now,
+            pruned_before=connection.execute(select(cluster.c.pruned_before)).scalar(),
+            inputs_id=own_inputs().inputs_id,
+        )
+        report = AuditReport(window)
+        for ledger in job_ledgers(connection, after, lambda text: schedule_from_spec(json.loads(text))):
+            report.add(audit_job(ledger, window))
+        return report
 
 
 def job_ledgers(

@@ -1,0 +1,73 @@
+"""``sexton audit``: recompute what fell due, and compare it with the ledger."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sexton_tui.cli.instants import parse_instant
+from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_rows
+
+if TYPE_CHECKING:
+    from sexton.audit import AuditReport
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+_SHOWN = 50
+
+
+def audit(
+    ctx: typer.Context,
+    start: Annotated[str | None, typer.Option("--from", metavar="INSTANT", help="Judge ticks after this.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="INSTANT", help="Judge ticks up to this.")] = None,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Recompute every tick that should have fallen due and find its one decision; exit 1 on any difference."""
+    from sexton.store.ledger_snapshot import audit_ledger
+
+    after = parse_instant(start, "--from") if start else _BEGINNING
+    upto = parse_instant(end, "--to") if end else None
+    with open_cluster(ctx, read_only=True) as store:
+        report = audit_ledger(store, after, upto)
+    _show(report, output)
+    return 0 if report.is_clean else 1
+
+
+def summary_line(report: AuditReport) -> str:
+    """The whole audit in one sentence."""
+    from sexton.audit import Verdict
+
+    told = ", ".join(
+        f"{report.count(verdict)} {verdict.value}"
+        for verdict in Verdict
+        if report.count(verdict) or verdict in (Verdict.MISSING, Verdict.DOUBLE, Verdict.OVERDUE)
+    )
+    return f"{report.due} ticks of {report.jobs} jobs fell due up to {instant_text(report.window.upto)}: {told}"
+
+
+def _show(report: AuditReport, output: Output) -> None:
+    if output is Output.JSON:
+        print_json(
+            {
+                "from": report.window.after,
+                "to": report.window.upto,
+                "clean": report.is_clean,
+                "jobs": report.jobs,
+                "due": report.due,
+                "decided": report.decided,
+                "counts": report.counts(),
+                "differences": report.differences,
+            }
+        )
+        return
+    if output is Output.JSONL:
+        print_rows(report.differences, output, ())
+        return
+    print(summary_line(report))
+    failing = [difference for difference in report.differences if difference.verdict.fails]
+    if failing:
+        print_rows(failing[:_SHOWN], output, ("job", "verdict", Column("at", "tick"), "count", "detail"))
+    if len(failing) > _SHOWN:
+        print(f"... and {len(failing) - _SHOWN} more; --output jsonl lists them all")

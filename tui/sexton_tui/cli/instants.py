@@ -1,0 +1,18 @@
+"""Instants as they are typed on a command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import typer
+
+
+def parse_instant(text: str, option: str) -> datetime:
+    """A UTC instant from ISO 8601 text with a zone; raises a usage error that names the option."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{option}: {text!r} is not an instant; write e.g. 2026-03-29T01:00:00Z") from None
+    if instant.tzinfo is None:
+        raise typer.BadParameter(f"{option}: {text!r} has no zone; write {text}Z for UTC, or an offset like +01:00")
+    return instant.astimezone(UTC)

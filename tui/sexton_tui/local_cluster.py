@@ -1,0 +1,192 @@
+"""A whole cluster of real processes on this machine: started, watched, restarted, stopped.
+
+Each node and worker is a ``sexton`` process of its own with its log in the data folder.
+A process that ends without being asked is started again after ``RESTART_AFTER``, as a
+service supervisor would; so the leader can be killed again and again.
+
+Nothing outlives the parent: the children are told to end when it dies, whatever ended
+it. That promise hangs on the thread that starts them (Linux sends the signal when the
+starting *thread* ends), so one thread starts every process and lives to the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sexton.clock import SystemClock
+from sexton.errors import Refused
+
+RESTART_AFTER = 5.0
+WATCH_EVERY = 0.2
+STOP_WITHIN = 40.0  # a worker drains for up to 30 s
+_PR_SET_PDEATHSIG = 1
+_LOG_KEPT = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One process of the cluster: ``command`` is the ``sexton`` command and its options."""
+
+    name: str
+    command: tuple[str, ...]
+
+    @property
+    def is_worker(self) -> bool:
+        return self.command[0] == "worker"
+
+
+def programs(schedulers: int, workers: int) -> tuple[Program, ...]:
+    """``node-1`` ... and ``worker-1`` ..., as ``sexton up`` names them."""
+    nodes = [Program(f"node-{n}", ("scheduler", "--name", f"node-{n}")) for n in range(1, schedulers + 1)]
+    pool = [Program(f"worker-{n}", ("worker", "--name", f"worker-{n}")) for n in range(1, workers + 1)]
+    return (*nodes, *pool)
+
+
+@contextlib.contextmanager
+def only_one_here(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; raises Refused while another ``sexton up`` runs in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "up.lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            other = lock.read().strip() or "unknown"
+            raise Refused(
+                f"another `sexton up` (pid {other}) runs in {folder}",
+                hint="stop it first, or start this one in another folder",
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+class LocalCluster:
+    """The processes. ``start`` and ``stop`` once each; ``kill`` from any thread."""
+
+    def __init__(self, folder: Path, wanted: tuple[Program, ...], environment: Mapping[str, str]) -> None:
+        self._logs = folder / "logs"
+        self._wanted = wanted
+        self._environment = {**os.environ, **environment}
+        self._clock = SystemClock()
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._restart_at: dict[str, float] = {}
+        self._stopping = threading.Event()
+        self._started = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="local-cluster", daemon=True)
+        self._lock = threading.Lock()
+        self._killed: tuple[str, ...] = ()
+        self.restarts = 0
+        self.failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Every process is started when this returns; not yet ready. Raises what starting one raised."""
+        self._logs.mkdir(parents=True, exist_ok=True)
+        self._keeper.start()
+        self._started.wait()
+        if self.failure is not None:
+            raise self.failure
+
+    def kill(self, name: str) -> int | None:
+        """SIGKILL a process of the cluster; its pid, or None if it does not run now."""
+        with self._lock:
+            process = self._running.get(name)
+            if process is None or process.poll() is not None:
+                return None
+            process.kill()
+            return process.pid
+
+    def stop(self) -> tuple[str, ...]:
+        """Workers drain, then nodes hand over; the names of those that had to be killed."""
+        self._stopping.set()
+        self._keeper.join()
+        return self._killed
+
+    def log_tail(self, name: str, lines: int = 3) -> str:
+        """The last lines of a process's log."""
+        with contextlib.suppress(OSError):
+            return "\n".join((self._logs / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
+        return ""
+
+    # --- the keeper's thread ---------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        try:
+            for program in self._wanted:
+                self._launch(program)
+        except BaseException as error:  # start() raises it in the caller's thread
+            self.failure = error
+            return
+        finally:
+            self._started.set()
+        while not self._stopping.wait(WATCH_EVERY):
+            self._revive()
+        self._killed = (
+            *self._end([p.name for p in self._wanted if p.is_worker]),
+            *self._end([p.name for p in self._wanted if not p.is_worker]),
+        )
+
+    def _revive(self) -> None:
+        now = self._clock.elapsed()
+        for program in self._wanted:
+            if self._running[program.name].poll() is None:
+                continue
+            due = self._restart_at.setdefault(program.name, now + RESTART_AFTER)
+            if now >= due:
+                del self._restart_at[program.name]
+                self.restarts += 1
+                self._launch(program)
+
+    def _launch(self, program: Program) -> None:
+        path = self._logs / f"{program.name}.log"
+        if path.exists() and path.stat().st_size > _LOG_KEPT:
+            path.replace(path.with_suffix(".log.old"))
+        with path.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "sexton_tui.cli", *program.command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,  # Ctrl-C in the terminal is for the parent, which stops them in order
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one prctl call, no lock can be held in it
+            )
+        with self._lock:
+            self._running[program.name] = process
+
+    def _end(self, names: list[str]) -> tuple[str, ...]:
+        processes = {name: self._running[name] for name in names if name in self._running}
+        for process in processes.values():
+            _signal(process, signal.SIGTERM)
+        deadline = self._clock.elapsed() + STOP_WITHIN
+        killed = []
+        for name, process in processes.items():
+            try:
+                process.wait(max(0.1, deadline - self._clock.elapsed()))
+            except subprocess.TimeoutExpired:
+                killed.append(name)
+                process.kill()
+                process.wait()
+        return tuple(killed)
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+
+
+def _end_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
