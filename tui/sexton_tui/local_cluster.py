@@ -12,7 +12,6 @@ starting *thread* ends), so one thread starts every process and lives to the end
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import signal
@@ -29,7 +28,6 @@ from sexton.errors import Refused
 RESTART_AFTER = 5.0
 WATCH_EVERY = 0.2
 STOP_WITHIN = 40.0  # a worker drains for up to 30 s
-_PR_SET_PDEATHSIG = 1
 _LOG_KEPT = 20_000_000
 
 
@@ -154,13 +152,12 @@ class LocalCluster:
             path.replace(path.with_suffix(".log.old"))
         with path.open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "sexton_tui.cli", *program.command],
+                [sys.executable, "-m", "sexton_tui.end_with_parent", str(os.getpid()), *program.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=self._environment,
                 start_new_session=True,  # Ctrl-C in the terminal is for the parent, which stops them in order
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one prctl call, no lock can be held in it
             )
         with self._lock:
             self._running[program.name] = process
@@ -185,8 +182,3 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(number)
-
-
-def _end_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
