@@ -1,0 +1,1 @@
+"""The ledger on PostgreSQL: what a cluster uses."""

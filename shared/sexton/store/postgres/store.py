@@ -1,0 +1,67 @@
+"""The `Store` on PostgreSQL: five parts over one connection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sexton.clock import Wakeup
+from sexton.store.postgres.connection import PostgresConnection
+from sexton.store.postgres.listening import PostgresListener
+from sexton.store.protocol import Channel, Listener
+from sexton.store.reads import LedgerReader
+
+if TYPE_CHECKING:
+    from sexton.store.postgres.edits import PostgresEdits
+    from sexton.store.postgres.grants import PostgresGrants
+    from sexton.store.postgres.terms import PostgresTerms
+    from sexton.store.postgres.ticks import PostgresTicks
+
+
+class PostgresStore:
+    """One connection's view of the ledger, for one thread; connects at its first call."""
+
+    def __init__(self, connection: PostgresConnection) -> None:
+        self.connection = connection
+
+    @cached_property
+    def terms(self) -> PostgresTerms:
+        from sexton.store.postgres.terms import PostgresTerms
+
+        return PostgresTerms(self.connection)
+
+    @cached_property
+    def ticks(self) -> PostgresTicks:
+        from sexton.store.postgres.ticks import PostgresTicks
+
+        return PostgresTicks(self.connection)
+
+    @cached_property
+    def edits(self) -> PostgresEdits:
+        from sexton.store.postgres.edits import PostgresEdits
+
+        return PostgresEdits(self.connection)
+
+    @cached_property
+    def grants(self) -> PostgresGrants:
+        from sexton.store.postgres.grants import PostgresGrants
+
+        return PostgresGrants(self.connection)
+
+    @cached_property
+    def reads(self) -> LedgerReader:
+        return LedgerReader(self.connection.reading)
+
+    def now(self) -> datetime:
+        with self.connection.autocommit() as connection:
+            (now,) = connection.execute("SELECT clock_timestamp()").fetchone() or (None,)
+        assert isinstance(now, datetime)  # noqa: S101 - a SELECT without FROM returns one row
+        return now.astimezone(UTC)
+
+    def listen(self, channels: Sequence[Channel], wakeup: Wakeup) -> Listener:
+        return PostgresListener(self.connection, channels, wakeup)
+
+    def close(self) -> None:
+        self.connection.close()

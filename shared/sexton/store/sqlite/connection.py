@@ -1,0 +1,232 @@
+"""One connection to SQLite: a file in WAL mode, or a database in memory for tests and the simulator.
+
+Writers queue for the one write lock: every transaction is BEGIN IMMEDIATE. As safe as on PostgreSQL, with one
+difference to know: a process frozen inside a transaction blocks all others until it goes on or ends.
+A commit is on the disk when it returns (``synchronous=FULL``).
+
+A database in memory lives as long as a store of this process is open on its url, and all of them share one
+connection, in one thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool, StaticPool
+
+from sexton.errors import DatabaseUnreachable
+from sexton.store.tables import to_micros
+
+if TYPE_CHECKING:
+    import sqlalchemy
+
+    from sexton.store.protocol import StoreOptions
+
+
+@dataclass(slots=True)
+class _Shared:
+    connection: sqlite3.Connection
+    users: int
+
+
+_in_memory: dict[str, _Shared] = {}
+
+
+class SqliteConnection:
+    """The connection of one ``Store``; for one thread."""
+
+    def __init__(self, options: StoreOptions) -> None:
+        self.options = options
+        self.path = path_of(options.url)
+        self._open: sqlite3.Connection | None = None
+        self._engine: Engine | None = None
+        if self.is_in_memory:
+            shared = _in_memory.get(options.url)
+            if shared is None:
+                shared = _in_memory[options.url] = _Shared(self._connect(), 0)
+            shared.users += 1
+            self._open = shared.connection
+
+    @property
+    def is_in_memory(self) -> bool:
+        return self.path is None
+
+    def now(self) -> datetime:
+        """The database's clock: the host's, or the one that the options gave."""
+        return self.options.clock() if self.options.clock is not None else datetime.now(UTC)
+
+    def now_micros(self) -> int:
+        """``now`` as SQLite keeps instants."""
+        return to_micros(self.now())
+
+    # --- for hot statements ---------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """BEGIN IMMEDIATE .. COMMIT; rolled back on any exception.
+
+        Raises ``DatabaseUnreachable`` where the write lock is not to be had within ``answer_within``.
+        """
+        with self._answering() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that only reads, as of one moment. Raises ``DatabaseUnreachable``."""
+        with self._answering() as connection:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.dispose()
+            self._engine = None
+        if self._open is None:
+            return
+        if self.is_in_memory:
+            shared = _in_memory[self.options.url]
+            shared.users -= 1
+            if shared.users == 0:
+                del _in_memory[self.options.url]
+                self._open.close()
+        else:
+            self._open.close()
+        self._open = None
+
+    # --- for portable reads ---------------------------------------------------------------------------
+
+    @property
+    def engine(self) -> Engine:
+        """A SQLAlchemy engine; on a file with a connection of its own, in memory over the shared one."""
+        if self._engine is None:
+            if self.is_in_memory:
+                shared = _in_memory[self.options.url].connection
+                self._engine = create_engine("sqlite://", creator=lambda: _Kept(shared), poolclass=StaticPool)
+            else:
+                self._engine = create_engine("sqlite://", creator=self._connect, poolclass=NullPool)
+            event.listen(self._engine, "begin", _begin)
+        return self._engine
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlalchemy.Connection]:
+        """A transaction that only reads: all that is read in it is one moment of the ledger.
+
+        Raises ``DatabaseUnreachable``.
+        """
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except DBAPIError as error:
+            if isinstance(error.orig, sqlite3.OperationalError) and _is_unreachable(error.orig):
+                raise self._unreachable(error.orig) from None
+            raise
+        except sqlite3.OperationalError as error:
+            raise self._unreachable(error) from None
+
+    # --- inside ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[sqlite3.Connection]:
+        if self._open is None:
+            self._open = self.dedicated()
+        connection = self._open
+        try:
+            yield connection
+        except sqlite3.OperationalError as error:
+            self._roll_back(connection)
+            if _is_unreachable(error):
+                raise self._unreachable(error) from None
+            raise
+        except BaseException:
+            self._roll_back(connection)
+            raise
+
+    def dedicated(self) -> sqlite3.Connection:
+        """A new connection that the caller owns; not for databases in memory. Raises ``DatabaseUnreachable``."""
+        try:
+            return self._connect()
+        except sqlite3.OperationalError as error:
+            raise self._unreachable(error) from None
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+    def _connect(self, **_: Any) -> sqlite3.Connection:
+        name = ":memory:" if self.path is None else self.path
+        connection = sqlite3.connect(name, timeout=self.options.answer_within, isolation_level=None)
+        # In the order that matters: without the timeout, changing the journal mode fails at once.
+        connection.execute(f"PRAGMA busy_timeout = {round(self.options.answer_within * 1000)}")
+        if self.options.read_only:
+            connection.execute("PRAGMA query_only = ON")
+        elif self.path is not None:
+            self._use_wal(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Make the file WAL, once and for all; SQLite does not wait for others here, whatever the timeout says."""
+        deadline = time.monotonic() + self.options.answer_within
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    connection.close()
+                    raise
+            time.sleep(0.01)
+
+    def _unreachable(self, error: sqlite3.OperationalError) -> DatabaseUnreachable:
+        shown = self.path or "in memory"
+        if "locked" in str(error):
+            return DatabaseUnreachable(
+                f"the database {shown} stayed locked for {self.options.answer_within:g} s",
+                hint="a process frozen inside a transaction holds SQLite's one write lock: resume or end it",
+            )
+        return DatabaseUnreachable(
+            f"the database {shown} cannot be used: {error}",
+            hint="check that its folder exists and that this user may write there",
+        )
+
+
+class _Kept:
+    """The shared connection of a database in memory, as SQLAlchemy may hold it: closing it does nothing."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def close(self) -> None:
+        """Nothing: the stores that share the connection close it."""
+
+
+def path_of(url: str) -> str | None:
+    """The file that a ``sqlite:`` url names; None for a database in memory."""
+    address, _, _ = url.partition("?")
+    _, _, path = address.partition("://")
+    path = unquote(path.removeprefix("/"))
+    return None if path in ("", ":memory:") else path
+
+
+def _begin(connection: sqlalchemy.Connection) -> None:
+    connection.exec_driver_sql(str(connection.get_execution_options().get("sqlite_begin", "BEGIN")))
+
+
+def _is_unreachable(error: sqlite3.OperationalError) -> bool:
+    text = str(error)
+    return any(part in text for part in ("locked", "unable to open", "disk I/O", "readonly", "full", "not a database"))

@@ -1,0 +1,110 @@
+"""The schema: migrated and declared agree, and a process is told what to run where it is not the one it needs."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, inspect, text
+
+from sexton.errors import DatabaseUnreachable, InvalidInput, OldSchema
+from sexton.store import open_store, schema, tables
+from sexton.store.protocol import Store, StoreOptions
+from sexton.store.schema import SCHEMA_VERSION, check_schema, upgrade
+
+
+def test_the_migrations_make_what_the_tables_declare(ledger_url: str) -> None:
+    engine = create_engine(ledger_url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": connection.dialect.name == "postgresql"}
+        )
+        assert compare_metadata(context, tables.metadata) == []
+    engine.dispose()
+
+
+def test_partial_indexes_and_checks_are_the_declared_ones(ledger_url: str) -> None:
+    engine = create_engine(ledger_url)
+    with engine.begin() as connection:
+        migrated = _conditions(inspect(connection))
+        for table in reversed(tables.metadata.sorted_tables):
+            table.drop(connection)
+        tables.metadata.create_all(connection)
+        assert migrated == _conditions(inspect(connection))
+        assert len(migrated) > 8
+    engine.dispose()
+
+
+def _conditions(inspector: object) -> set[tuple[str, str, str]]:
+    found = set()
+    for table in tables.metadata.tables:
+        for index in inspector.get_indexes(table):  # type: ignore[attr-defined]  # SQLAlchemy types it as Any
+            where = {str(value) for key, value in index.get("dialect_options", {}).items() if key.endswith("_where")}
+            found |= {(table, str(index["name"]), condition) for condition in where}
+        for check in inspector.get_check_constraints(table):  # type: ignore[attr-defined]  # likewise
+            found.add((table, str(check["name"]), str(check["sqltext"])))
+    return found
+
+
+def test_the_version_that_processes_ask_for_is_the_newest_migration() -> None:
+    scripts = ScriptDirectory(str(schema.__file__).replace("schema.py", "migrations"))
+    assert scripts.get_heads() == [SCHEMA_VERSION]
+
+
+def test_an_empty_database_names_the_command_to_run(empty_url: str) -> None:
+    with pytest.raises(OldSchema, match="`sexton db upgrade`"):
+        check_schema(empty_url)
+    assert upgrade(empty_url) == SCHEMA_VERSION
+    check_schema(empty_url)
+
+
+def test_an_upgrade_can_be_repeated_and_keeps_what_is_there(ledger_url: str, store: Store) -> None:
+    before = store.terms.cluster()
+    assert upgrade(ledger_url) == SCHEMA_VERSION
+    assert store.terms.cluster().cluster_id == before.cluster_id
+
+
+def test_several_upgraders_at_once_make_one_ledger(empty_url: str) -> None:
+    failures: list[BaseException] = []
+
+    def upgrade_and_tell() -> None:
+        try:
+            upgrade(empty_url)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=upgrade_and_tell) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    check_schema(empty_url)
+
+
+@pytest.mark.parametrize(("version", "is_accepted"), [("0000", False), ("0002", True), ("0003", False)])
+def test_a_process_accepts_its_version_and_the_next(ledger_url: str, version: str, is_accepted: bool) -> None:
+    engine = create_engine(ledger_url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
+    engine.dispose()
+    if is_accepted:
+        check_schema(ledger_url)
+    else:
+        with pytest.raises(OldSchema, match=version):
+            check_schema(ledger_url)
+
+
+def test_a_missing_database_server_is_named_without_the_password() -> None:
+    with pytest.raises(DatabaseUnreachable, match=r"127\.0\.0\.1:1/ledger") as refusal:
+        check_schema("postgresql://sexton:secret@127.0.0.1:1/ledger", answer_within=2)
+    assert "secret" not in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_another_scheme_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InvalidInput, match="sqlite:///path"):
+        open_store(StoreOptions("mysql://host/database"))
