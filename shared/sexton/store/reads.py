@@ -1,7 +1,235 @@
-"""What screens, listings and the audit read: portable queries, one snapshot each, no locks."""
+"""What screens, listings and the audit read: portable queries, no locks, one short read transaction a call.
+
+Every call's cost is bounded however large the tables are: counts stop, pages go by key, filters that no index serves
+look at a stretch of the newest rows. The queries themselves are in the ``read_*`` modules beside this one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection, func, select
+
+from sexton.errors import NotFound
+from sexton.settings import settings_from_rows
+from sexton.store import read_cluster, read_jobs, read_runs, read_takeovers, tables
+from sexton.store.cluster_views import FailingJob, NodeView, Overview, QueueView, Undecided, WorkerView
+from sexton.store.views import (
+    ClaimDetail,
+    ClaimView,
+    EventView,
+    JobDetail,
+    JobFilter,
+    JobPage,
+    RunFilter,
+    RunKey,
+    RunOutput,
+    RunPage,
+    TakeoverDetail,
+    TakeoverView,
+    TickPage,
+)
+from sexton.terms import ElectedBy
+
+LATENESS_WINDOW = timedelta(minutes=30)
+
 
 class LedgerReader:
-    """Read-only views of the ledger over one SQLAlchemy connection."""
+    """Read-only views of the ledger.
+
+    `connect` gives a connection for one read transaction, ended when the block ends; it raises
+    ``DatabaseUnreachable`` where the database does not answer. `now`: the ledger's clock, where that is not the
+    database's own (SQLite has none; None means the host's).
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], AbstractContextManager[Connection]],
+        now: Callable[[], datetime] | None = None,
+    ) -> None:
+        self._connect = connect
+        self._clock = now
+
+    def _now(self, connection: Connection) -> datetime:
+        if connection.dialect.name == "postgresql" and self._clock is None:
+            return connection.execute(select(func.clock_timestamp(type_=tables.Instant()))).scalar_one()
+        return datetime.now(UTC) if self._clock is None else self._clock()
+
+    # --- the cluster ------------------------------------------------------------------------------
+
+    def overview(self, lateness_since: datetime | None = None) -> Overview:
+        """The cluster now. Minutes of lateness from `lateness_since` on (None: the last 30 minutes)."""
+        with self._connect() as connection:
+            now = self._now(connection)
+            since = lateness_since or (now - LATENESS_WINDOW).replace(second=0, microsecond=0)
+            cluster = connection.execute(select(tables.cluster)).one_or_none()
+            if cluster is None:
+                raise NotFound("this database holds no cluster yet", hint="run `sexton db upgrade`")
+            heartbeat = connection.execute(select(tables.heartbeat)).one()
+            settings = {row.key: row.value for row in connection.execute(select(tables.settings))}
+            counters = {row.name: row.value for row in connection.execute(select(tables.counters))}
+            nodes = read_cluster.read_nodes(connection, now)
+            workers = read_cluster.read_workers(connection, now)
+            running, parked, failed = read_cluster.read_counts(connection, now)
+            lateness, minutes = read_cluster.read_lateness(connection, now, since)
+            jobs, paused, quarantined = read_cluster.read_job_counts(connection)
+            takeovers = tables.takeovers.c.taken_at
+            marks = connection.execute(
+                select(takeovers).where(takeovers >= since).order_by(tables.takeovers.c.term.desc()).limit(50)
+            ).scalars()
+            return Overview(
+                now=now,
+                cluster_id=cluster.cluster_id,
+                term=cluster.term,
+                leader=cluster.leader,
+                leader_since=cluster.leader_since,
+                elected_by=None if cluster.elected_by is None else ElectedBy(cluster.elected_by),
+                predecessor=cluster.predecessor,
+                strategy=cluster.strategy,
+                coordinator=cluster.coordinator,
+                is_halted=cluster.halted,
+                inputs_id=cluster.inputs_id,
+                resign_requested=cluster.resign_requested,
+                confirmation=heartbeat.confirmation,
+                heartbeat_age=max(now - heartbeat.at, timedelta(0)),
+                claims_upto=next((node.claims_upto for node in nodes if node.name == cluster.leader), None),
+                nodes=nodes,
+                workers=workers,
+                queues=read_cluster.read_queues(connection, now, workers, settings_from_rows(settings).lease),
+                lateness=lateness,
+                minutes=minutes,
+                takeover_marks=tuple(sorted(marks)),
+                running=running,
+                parked=parked,
+                failed_last_hour=failed,
+                jobs=jobs,
+                paused=paused,
+                quarantined=quarantined,
+                proposals=read_cluster.read_proposals(connection),
+                counters=counters,
+                settings=settings,
+            )
+
+    def failing(self) -> tuple[FailingJob, ...]:
+        """Jobs whose newest runs all failed, three or more in a row."""
+        with self._connect() as connection:
+            return read_cluster.read_failing(connection, self._now(connection))
+
+    def undecided(self, limit: int = 20_000) -> Undecided:
+        """Ticks that fell due and have no decision; computes next ticks, so it is for a command."""
+        with self._connect() as connection:
+            return read_jobs.read_undecided(connection, self._now(connection), limit)
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        """Nodes heard of in the last 10 minutes, by name."""
+        with self._connect() as connection:
+            return read_cluster.read_nodes(connection, self._now(connection))
+
+    def workers(self, *, stopped: bool = False) -> tuple[WorkerView, ...]:
+        """Workers heard of in the last 10 minutes, by name; with `stopped` also those that stopped cleanly."""
+        with self._connect() as connection:
+            return read_cluster.read_workers(connection, self._now(connection), stopped=stopped)
+
+    def queues(self) -> tuple[QueueView, ...]:
+        """Queues with claims to grant or a worker, by name."""
+        with self._connect() as connection:
+            now = self._now(connection)
+            rows = connection.execute(select(tables.settings))
+            lease = settings_from_rows({row.key: row.value for row in rows}).lease
+            return read_cluster.read_queues(connection, now, read_cluster.read_workers(connection, now), lease)
+
+    # --- jobs and ticks ---------------------------------------------------------------------------
+
+    def jobs_page(self, which: JobFilter | None = None, offset: int = 0, limit: int = 50) -> JobPage:
+        """Jobs by name, with next ticks and newest runs."""
+        with self._connect() as connection:
+            return read_jobs.read_job_page(connection, self._now(connection), which or JobFilter(), offset, limit)
+
+    def job(self, name: str, ticks: int = 5) -> JobDetail:
+        """One job opened. Raises ``NotFound`` with near names."""
+        with self._connect() as connection:
+            view, definition = read_jobs.read_job(connection, self._now(connection), name, ticks)
+            return JobDetail(
+                job=view,
+                definition=definition,
+                cursor=read_jobs.read_cursor(connection, view.job_id),
+                revisions=read_jobs.read_revisions(connection, view.job_id, 20),
+                pauses=read_jobs.read_pauses(connection, view.job_id, 20),
+                claims=read_runs.read_job_claims(connection, view.job_id, None, 20),
+            )
+
+    def ticks_page(self, job: str, before: datetime | None = None, limit: int = 50, upcoming: int = 5) -> TickPage:
+        """What was decided about a job's ticks, newest first, and the ticks that come. Raises ``NotFound``."""
+        with self._connect() as connection:
+            now = self._now(connection)
+            view, _ = read_jobs.read_job(connection, now, job, 0)
+            claims = read_runs.read_job_claims(connection, view.job_id, before, limit + 1)
+            skips = read_runs.read_job_skips(connection, view.job_id, before, limit + 1)
+            instants = sorted([c.scheduled_at for c in claims] + [s.upto for s in skips], reverse=True)
+            older = instants[limit - 1] if len(instants) > limit else None
+            if older is not None:
+                claims = tuple(claim for claim in claims if claim.scheduled_at >= older)
+                skips = tuple(skip for skip in skips if skip.upto >= older)
+            ticks: tuple[datetime, ...] = ()
+            if view.state == "active" and before is None:
+                cursor = read_jobs.read_cursor(connection, view.job_id)
+                schedule = read_jobs.read_schedule_text(connection, view.job_id, view.revision)
+                ticks = read_jobs.upcoming(schedule, max(cursor or now, now), upcoming)
+            return TickPage(job=view, claims=claims, skips=skips, upcoming=ticks, older=older)
+
+    def claim(self, job: str, scheduled_at: datetime) -> ClaimDetail:
+        """A claim with its runs. Raises ``NotFound``."""
+        with self._connect() as connection:
+            row = read_jobs.read_job_row(connection, job)
+            claim = read_runs.read_claim(connection, row.job_id, scheduled_at)
+            if claim is None:
+                raise NotFound(
+                    f"job {row.name!r} has no claim for {scheduled_at.isoformat()}",
+                    hint=f"`sexton ticks {row.name}` lists its ticks",
+                )
+            return ClaimDetail(claim, read_runs.read_claim_runs(connection, row.job_id, scheduled_at))
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def runs_page(self, which: RunFilter | None = None, before: RunKey | None = None, limit: int = 50) -> RunPage:
+        """Runs that have ended, newest first."""
+        with self._connect() as connection:
+            return read_runs.read_runs(connection, which or RunFilter(), before, limit)
+
+    def running(self, limit: int = 200) -> tuple[ClaimView, ...]:
+        """Claims that run now, longest first."""
+        with self._connect() as connection:
+            return read_runs.read_running(connection, limit)
+
+    def run_output(self, token: int) -> RunOutput:
+        """A run and the tails of its output. Raises ``NotFound``."""
+        with self._connect() as connection:
+            output = read_runs.read_output(connection, token)
+            if output is None:
+                raise NotFound(f"there is no ended run with token {token}", hint="`sexton runs` lists them")
+            return output
+
+    # --- takeovers and events ---------------------------------------------------------------------
+
+    def takeovers(self, limit: int = 20) -> tuple[TakeoverView, ...]:
+        """The newest takeovers with the sums of their decisions, newest first."""
+        with self._connect() as connection:
+            return read_takeovers.read_takeovers(connection, limit)
+
+    def takeover(self, term: int, limit: int = 500) -> TakeoverDetail:
+        """One takeover with its decisions by job. Raises ``NotFound``."""
+        with self._connect() as connection:
+            found = read_takeovers.read_takeovers(connection, 1, term)
+            if not found:
+                raise NotFound(f"there is no takeover with term {term}", hint="`sexton takeovers` lists them")
+            decisions = read_takeovers.read_decisions(connection, term, limit + 1)
+            return TakeoverDetail(found[0], decisions[:limit], is_whole=len(decisions) <= limit)
+
+    def events_page(
+        self, before: int | None = None, limit: int = 50, job: str = "", action: str = ""
+    ) -> tuple[EventView, ...]:
+        """The audit log, newest first; give the last event's id as `before` for the next page."""
+        with self._connect() as connection:
+            return read_takeovers.read_events(connection, before, limit, job, action)

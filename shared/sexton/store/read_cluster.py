@@ -1,0 +1,257 @@
+"""The overview's queries: the cluster, its nodes, workers, queues and lateness, at a cost that no table's size moves.
+
+Counts stop at ``COUNT_LIMIT`` and go by the partial indexes; ready claims are found by one seek per queue and priority;
+lateness looks at no more than ``LATENESS_ROWS`` of the newest runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, func, select, text
+
+from sexton.store import tables
+from sexton.store.cluster_views import (
+    COUNT_LIMIT,
+    FailingJob,
+    Lateness,
+    LatenessMinute,
+    NodeView,
+    ProposalView,
+    QuarantinedJob,
+    QueueView,
+    WorkerView,
+)
+from sexton.store.read_runs import newest_runs
+
+LATENESS_ROWS = 5_000
+LATENESS_NOW = timedelta(minutes=5)
+FAILURES_IN_A_ROW = 3
+_FAILURES_LOOKED_AT = 60
+_LISTED = 20
+_SILENT_SHOWN = timedelta(minutes=10)  # a process that vanished stays on the screen for this long
+_MINUTE = timedelta(minutes=1)
+_MILLISECOND = timedelta(milliseconds=1)
+
+# The conditions of the indexes claims_ready and claims_ready_paced, word for word: else neither database uses them.
+_LIVE = "state = 0 AND NOT blocked AND NOT (origin IN (1, 2, 3))"
+_PACED = "state = 0 AND NOT blocked AND origin IN (1, 2, 3)"
+
+
+def _queues_statement(ready: str) -> str:
+    return f"""
+    WITH RECURSIVE q(queue) AS (
+        SELECT (SELECT min(queue) FROM claims WHERE {ready})
+        UNION ALL
+        SELECT (SELECT min(c.queue) FROM claims c WHERE {ready} AND c.queue > q.queue) FROM q WHERE q.queue IS NOT NULL
+    ), p(queue, priority) AS (
+        SELECT q.queue, (SELECT min(c.priority) FROM claims c WHERE {ready} AND c.queue = q.queue)
+        FROM q WHERE q.queue IS NOT NULL
+        UNION ALL
+        SELECT p.queue, (SELECT min(c.priority) FROM claims c
+                         WHERE {ready} AND c.queue = p.queue AND c.priority > p.priority)
+        FROM p WHERE p.priority IS NOT NULL
+    )
+    SELECT p.queue,
+        (SELECT min(c.available_at) FROM claims c
+         WHERE {ready} AND c.queue = p.queue AND c.priority = p.priority) AS oldest,
+        (SELECT count(*) FROM (SELECT 1 FROM claims c WHERE {ready} AND c.queue = p.queue AND c.priority = p.priority
+         AND c.available_at <= :now LIMIT {COUNT_LIMIT + 1}) due) AS due,
+        (SELECT count(*) FROM (SELECT 1 FROM claims c WHERE {ready} AND c.queue = p.queue AND c.priority = p.priority
+         AND c.available_at > :now LIMIT {COUNT_LIMIT + 1}) ahead) AS ahead
+    FROM p WHERE p.priority IS NOT NULL"""  # noqa: S608 - built from the constants above
+
+
+def _queues_query(ready: str) -> Any:
+    return (
+        text(_queues_statement(ready))
+        .bindparams(bindparam("now", type_=tables.Instant()))
+        .columns(queue=Text(), oldest=tables.Instant(), due=BigInteger(), ahead=BigInteger())
+    )
+
+
+_LIVE_QUEUES = _queues_query(_LIVE)
+_PACED_QUEUES = _queues_query(_PACED)
+_COUNTS = text("""
+    SELECT (SELECT count(*) FROM (SELECT 1 FROM claims WHERE state = 1 LIMIT :most) r) AS running,
+        (SELECT count(*) FROM (SELECT 1 FROM claims WHERE state = 2 LIMIT :most) p) AS parked,
+        (SELECT count(*) FROM (SELECT 1 FROM runs WHERE outcome IN (4, 5, 6) AND finished_at > :since
+                               LIMIT :most) f) AS failed""").bindparams(bindparam("since", type_=tables.Instant()))
+
+
+def read_nodes(connection: Connection, now: datetime) -> tuple[NodeView, ...]:
+    """Nodes heard of lately, by name."""
+    table = tables.nodes
+    rows = connection.execute(select(table).where(table.c.seen_at > now - _SILENT_SHOWN).order_by(table.c.name))
+    return tuple(_node(row, now) for row in rows)
+
+
+def _node(row: Row[Any], now: datetime) -> NodeView:
+    return NodeView(
+        name=row.name,
+        address=row.address,
+        version=row.version,
+        pid=row.pid,
+        role=row.role,
+        confirmation=row.confirmation,
+        coordinator_status=row.coordinator_status,
+        jobs_warm=row.jobs_warm,
+        behind=row.behind_ms * _MILLISECOND,
+        clock_offset=row.clock_offset_ms * _MILLISECOND,
+        claims_upto=row.claims_upto,
+        inputs_id=row.inputs_id,
+        started_at=row.started_at,
+        seen_at=row.seen_at,
+        age=max(now - row.seen_at, timedelta(0)),
+    )
+
+
+def read_workers(connection: Connection, now: datetime, *, stopped: bool = False) -> tuple[WorkerView, ...]:
+    """Workers heard of lately, by name; `stopped` also lists those that stopped cleanly."""
+    table = tables.workers
+    query = select(table).where(table.c.seen_at > now - _SILENT_SHOWN)
+    if not stopped:
+        query = query.where(table.c.stopped_at.is_(None))
+    rows = connection.execute(query.order_by(table.c.name, table.c.worker_id))
+    return tuple(
+        WorkerView(
+            worker_id=row.worker_id,
+            name=row.name,
+            address=row.address,
+            version=row.version,
+            pid=row.pid,
+            queues=tuple(json.loads(row.queues)),
+            slots=row.slots,
+            busy=row.busy,
+            is_draining=row.draining,
+            started_at=row.started_at,
+            seen_at=row.seen_at,
+            stopped_at=row.stopped_at,
+            age=max(now - row.seen_at, timedelta(0)),
+        )
+        for row in rows
+    )
+
+
+def read_queues(
+    connection: Connection, now: datetime, workers: Sequence[WorkerView], silent_after: timedelta
+) -> tuple[QueueView, ...]:
+    """Every queue with claims to grant or a worker, by name. A worker not seen for `silent_after` serves none."""
+    found: dict[str, dict[str, Any]] = {}
+    for query, is_paced in ((_LIVE_QUEUES, False), (_PACED_QUEUES, True)):
+        for row in connection.execute(query, {"now": now}):
+            queue = found.setdefault(row.queue, {"due": 0, "ahead": 0, "catch_up": 0, "oldest": None})
+            if is_paced:
+                queue["catch_up"] += row.due + row.ahead
+                continue
+            queue["due"] += row.due
+            queue["ahead"] += row.ahead
+            if row.oldest <= now:
+                queue["oldest"] = row.oldest if queue["oldest"] is None else min(queue["oldest"], row.oldest)
+    serving = [w for w in workers if w.stopped_at is None and not w.is_draining and w.age <= silent_after]
+    names = sorted({*found, *(queue for worker in serving for queue in worker.queues)})
+    return tuple(
+        QueueView(
+            name=name,
+            **found.get(name, {"due": 0, "ahead": 0, "catch_up": 0, "oldest": None}),
+            workers=sum(name in worker.queues for worker in serving),
+            slots=sum(worker.slots for worker in serving if name in worker.queues),
+            busy=sum(worker.busy for worker in serving if name in worker.queues),
+        )
+        for name in names
+    )
+
+
+def read_counts(connection: Connection, now: datetime) -> tuple[int, int, int]:
+    """Claims running, claims parked, runs failed in the last hour."""
+    row = connection.execute(_COUNTS, {"since": now - timedelta(hours=1), "most": COUNT_LIMIT + 1}).one()
+    return row.running, row.parked, row.failed
+
+
+def read_lateness(
+    connection: Connection, now: datetime, since: datetime
+) -> tuple[Lateness, tuple[LatenessMinute, ...]]:
+    """Lateness of the last 5 minutes, and by minute from `since` on; of the newest ``LATENESS_ROWS`` runs."""
+    table = tables.runs
+    rows = connection.execute(
+        select(table.c.started_at, table.c.lateness_ms)
+        .where(table.c.finished_at > since)
+        .order_by(table.c.finished_at.desc(), table.c.token.desc())
+        .limit(LATENESS_ROWS)
+    )
+    pairs = [(row.started_at, row.lateness_ms) for row in rows if row.started_at and row.lateness_ms is not None]
+    by_minute: dict[datetime, list[int]] = {}
+    for started_at, lateness_ms in pairs:
+        if started_at >= since:
+            by_minute.setdefault(started_at.replace(second=0, microsecond=0), []).append(lateness_ms)
+    minutes = tuple(LatenessMinute(at, summarise(by_minute[at])) for at in sorted(by_minute))
+    return summarise([late for started_at, late in pairs if started_at > now - LATENESS_NOW]), minutes
+
+
+def summarise(lateness_ms: Sequence[int]) -> Lateness:
+    """Count, percentiles (nearest rank) and maximum."""
+    if not lateness_ms:
+        return Lateness()
+    ordered = sorted(lateness_ms)
+
+    def rank(share: float) -> timedelta:
+        return ordered[max(ceil(share * len(ordered)), 1) - 1] * _MILLISECOND
+
+    return Lateness(count=len(ordered), p50=rank(0.50), p99=rank(0.99), max=rank(1.0))
+
+
+def read_job_counts(connection: Connection) -> tuple[int, int, tuple[QuarantinedJob, ...]]:
+    """Jobs, paused jobs, and the quarantined ones by name."""
+    table = tables.jobs
+    live = table.c.retired_at.is_(None)
+    total, paused, quarantined = connection.execute(
+        select(func.count(), func.count(table.c.paused_at), func.count(table.c.quarantined_at))
+        .select_from(table)
+        .where(live)
+    ).one()
+    if not quarantined:
+        return total, paused, ()
+    rows = connection.execute(
+        select(table.c.name, table.c.quarantined_at, table.c.quarantine_reason)
+        .where(live, table.c.quarantined_at.is_not(None))
+        .order_by(table.c.name)
+        .limit(_LISTED)
+    )
+    return total, paused, tuple(QuarantinedJob(r.name, r.quarantined_at, r.quarantine_reason or "") for r in rows)
+
+
+def read_failing(connection: Connection, now: datetime) -> tuple[FailingJob, ...]:
+    """Jobs of the newest failures whose newest runs all failed, at least ``FAILURES_IN_A_ROW``."""
+    table = tables.runs
+    failures = connection.execute(
+        select(table.c.job_id)
+        .where(text("outcome IN (4, 5, 6)"), table.c.finished_at > now - timedelta(days=1))
+        .order_by(table.c.finished_at.desc(), table.c.token.desc())
+        .limit(_FAILURES_LOOKED_AT)
+    ).scalars()
+    job_ids = list(dict.fromkeys(failures))[:_LISTED]
+    found = []
+    for runs in newest_runs(connection, job_ids, 10).values():
+        failed = next((place for place, run in enumerate(runs) if run.outcome not in (4, 5, 6)), len(runs))
+        if failed >= FAILURES_IN_A_ROW:
+            found.append(FailingJob(runs[0].job, failed, runs[0].finished_at, runs[0].error))
+    return tuple(sorted(found, key=lambda job: job.name))
+
+
+def read_proposals(connection: Connection) -> tuple[ProposalView, ...]:
+    """Open proposals, oldest first."""
+    table, jobs = tables.proposals, tables.jobs
+    rows = connection.execute(
+        select(table, jobs.c.name)
+        .join(jobs, jobs.c.job_id == table.c.job_id)
+        .where(table.c.state == "open")
+        .order_by(table.c.made_at, table.c.proposal_id)
+        .limit(100)
+    )
+    return tuple(
+        ProposalView(r.proposal_id, r.name, r.after, r.upto, r.count, r.made_at, r.lapses_at, r.term) for r in rows
+    )

@@ -1,0 +1,224 @@
+"""Jobs as lists and pages show them: by name, with what they fire next and how their newest runs ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, select
+
+from sexton.claims import State
+from sexton.errors import NotFound, SextonError
+from sexton.jobs import JobDefinition
+from sexton.schedules import Schedule, schedule_from_spec
+from sexton.settings import format_duration
+from sexton.store import tables
+from sexton.store.cluster_views import Undecided
+from sexton.store.read_runs import newest_runs
+from sexton.store.views import JobFilter, JobPage, JobView, PauseView, RevisionView, RunView
+
+STRIP_RUNS = 30
+_NO_RUNS: tuple[RunView, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def _schedule(schedule_text: str) -> Schedule | None:
+    try:
+        return schedule_from_spec(json.loads(schedule_text))
+    except SextonError:
+        return None  # its job is quarantined, which says why
+
+
+def upcoming(schedule_text: str, after: datetime, count: int) -> tuple[datetime, ...]:
+    """The next `count` ticks strictly after `after`; fewer where the schedule ends."""
+    schedule = _schedule(schedule_text)
+    if schedule is None:
+        return ()
+    ticks = []
+    tick = schedule.next_after(after)
+    while tick is not None and len(ticks) < count:
+        ticks.append(tick)
+        tick = schedule.next_after(tick) if len(ticks) < count else None
+    return tuple(ticks)
+
+
+def schedule_words(parts: Sequence[Mapping[str, Any]]) -> str:
+    """A schedule on one short line: `0 2 * * *`, `every 15m`, `at 3 instants`."""
+    return " + ".join(_part_words(part) for part in parts)
+
+
+def _part_words(part: Mapping[str, Any]) -> str:
+    if "cron" in part:
+        return str(part["cron"])
+    if "every_ms" in part:
+        return f"every {format_duration(timedelta(milliseconds=part['every_ms']))}"
+    instants = part["at"]
+    return f"at {instants[0]}" if len(instants) == 1 else f"at {len(instants)} instants"
+
+
+def _jobs() -> Select[Any]:
+    jobs, revisions = tables.jobs, tables.revisions
+    return select(
+        jobs, revisions.c.definition, revisions.c.schedule.label("schedule_text"), revisions.c.in_force_since
+    ).join(revisions, (revisions.c.job_id == jobs.c.job_id) & (revisions.c.revision == jobs.c.revision))
+
+
+def _filtered(query: Select[Any], which: JobFilter) -> Select[Any]:
+    jobs, definition = tables.jobs.c, tables.revisions.c.definition
+    if not which.include_retired:
+        query = query.where(jobs.retired_at.is_(None))
+    if which.text:
+        query = query.where(jobs.name_key.contains(which.text.lower(), autoescape=True))
+    if which.state == "paused":
+        query = query.where(jobs.paused_at.is_not(None))
+    elif which.state == "quarantined":
+        query = query.where(jobs.quarantined_at.is_not(None))
+    elif which.state == "active":
+        query = query.where(jobs.paused_at.is_(None), jobs.quarantined_at.is_(None))
+    # The stored definition is canonical JSON: a key and its value are found as text.
+    for key, value in (("queue", which.queue), ("owner", which.owner)):
+        if value:
+            found = f'"{key}":{json.dumps(value, ensure_ascii=False)}'
+            query = query.where(definition.contains(found, autoescape=True))
+    if which.tag:
+        tags = r'"tags":[%' + _like(json.dumps(which.tag, ensure_ascii=False)) + r"%]%"
+        query = query.where(definition.like("%" + tags, escape="/"))
+    return query
+
+
+def _like(text: str) -> str:
+    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
+
+
+def job_state(row: Row[Any]) -> tuple[str, str]:
+    """State and its reason."""
+    if row.retired_at is not None:
+        return "retired", ""
+    if row.quarantined_at is not None:
+        return "quarantined", row.quarantine_reason or ""
+    if row.paused_at is not None:
+        return "paused", ": ".join(part for part in (row.paused_by, row.pause_reason) if part)
+    return "active", ""
+
+
+def _job_view(row: Row[Any], now: datetime, runs: tuple[RunView, ...], ticks: int) -> JobView:
+    definition = json.loads(row.definition)
+    state, detail = job_state(row)
+    return JobView(
+        job_id=row.job_id,
+        name=row.name,
+        revision=row.revision,
+        state=state,
+        detail=detail,
+        schedule=schedule_words(definition["schedule"]),
+        timezone=definition["timezone"],
+        queue=definition["queue"],
+        owner=definition["owner"],
+        tags=tuple(definition["tags"]),
+        description=definition["description"],
+        next_ticks=upcoming(row.schedule_text, now, ticks) if state == "active" else (),
+        last_run=runs[0] if runs else None,
+        strip=tuple(State(run.outcome) for run in reversed(runs)),
+    )
+
+
+def read_job_page(connection: Connection, now: datetime, which: JobFilter, offset: int, limit: int) -> JobPage:
+    """Jobs by name from `offset` on, and how many there are."""
+    jobs = tables.jobs
+    has_join = bool(which.queue or which.owner or which.tag)
+    total_from = _jobs().with_only_columns(jobs.c.job_id) if has_join else select(jobs.c.job_id)
+    total = connection.execute(select(func.count()).select_from(_filtered(total_from, which).subquery())).scalar_one()
+    query = _filtered(_jobs(), which).order_by(jobs.c.name_key, jobs.c.job_id).offset(offset).limit(limit)
+    rows = connection.execute(query).all()
+    runs = newest_runs(connection, [row.job_id for row in rows], STRIP_RUNS)
+    return JobPage(tuple(_job_view(row, now, runs.get(row.job_id, _NO_RUNS), 3) for row in rows), total)
+
+
+def read_job_row(connection: Connection, name: str) -> Row[Any]:
+    """The job of this name (case does not count), a retired one only where no other has the name."""
+    jobs = tables.jobs
+    row = connection.execute(
+        _jobs()
+        .where(jobs.c.name_key == name.lower())
+        .order_by(jobs.c.retired_at.is_not(None), jobs.c.retired_at.desc())
+        .limit(1)
+    ).one_or_none()
+    if row is None:
+        near = connection.execute(
+            select(jobs.c.name)
+            .where(jobs.c.retired_at.is_(None), jobs.c.name_key.contains(name.lower()[:3], autoescape=True))
+            .order_by(jobs.c.name_key)
+            .limit(3)
+        ).scalars()
+        names = ", ".join(near)
+        raise NotFound(f"there is no job {name!r}", hint=f"near it: {names}" if names else "`sexton jobs` lists them")
+    return row
+
+
+def read_job(connection: Connection, now: datetime, name: str, ticks: int) -> tuple[JobView, JobDefinition]:
+    """One job with its next `ticks` ticks."""
+    row = read_job_row(connection, name)
+    runs = newest_runs(connection, [row.job_id], STRIP_RUNS)
+    definition = JobDefinition.from_text(row.definition)
+    return _job_view(row, now, runs.get(row.job_id, _NO_RUNS), ticks), definition
+
+
+def read_cursor(connection: Connection, job_id: int) -> datetime | None:
+    table = tables.cursors
+    at: datetime | None = connection.execute(select(table.c.at).where(table.c.job_id == job_id)).scalar_one_or_none()
+    return at
+
+
+def read_schedule_text(connection: Connection, job_id: int, revision: int) -> str:
+    table = tables.revisions
+    found: str = connection.execute(
+        select(table.c.schedule).where(table.c.job_id == job_id, table.c.revision == revision)
+    ).scalar_one()
+    return found
+
+
+def read_revisions(connection: Connection, job_id: int, limit: int) -> tuple[RevisionView, ...]:
+    """Newest first."""
+    table = tables.revisions
+    rows = connection.execute(
+        select(table).where(table.c.job_id == job_id).order_by(table.c.revision.desc()).limit(limit)
+    )
+    return tuple(
+        RevisionView(r.revision, r.in_force_since, r.in_force_until, r.applied_at, r.applied_by, r.definition)
+        for r in rows
+    )
+
+
+def read_pauses(connection: Connection, job_id: int, limit: int) -> tuple[PauseView, ...]:
+    """Newest first."""
+    table = tables.pauses
+    rows = connection.execute(select(table).where(table.c.job_id == job_id).order_by(table.c.since.desc()).limit(limit))
+    return tuple(PauseView(row.since, row.until, row.who, row.why) for row in rows)
+
+
+def read_undecided(connection: Connection, now: datetime, limit: int) -> Undecided:
+    """Active jobs with a tick due and undecided, among the `limit` whose cursor lies furthest back.
+
+    It computes next ticks: for a command, not for every second.
+    """
+    jobs, cursors = tables.jobs, tables.cursors
+    rows = connection.execute(
+        _jobs()
+        .join(cursors, cursors.c.job_id == jobs.c.job_id)
+        .with_only_columns(jobs.c.name, cursors.c.at, tables.revisions.c.schedule, tables.revisions.c.in_force_since)
+        .where(jobs.c.retired_at.is_(None), jobs.c.paused_at.is_(None), jobs.c.quarantined_at.is_(None))
+        .where(cursors.c.at < now)
+        .order_by(cursors.c.at)
+        .limit(limit)
+    ).all()
+    overdue: list[tuple[datetime, str]] = []
+    for row in rows:
+        tick = next(islice(upcoming(row.schedule, max(row.at, row.in_force_since), 1), 1), None)
+        if tick is not None and tick <= now:
+            overdue.append((tick, row.name))
+    oldest, name = min(overdue, default=(None, None))
+    return Undecided(jobs=len(overdue), oldest=oldest, oldest_job=name, looked_at=len(rows))

@@ -1,0 +1,250 @@
+"""Claims and runs: pages by keyset, never by offset or a count of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, literal, select, text, tuple_
+
+from sexton.claims import Origin, State
+from sexton.decisions import SkipReason
+from sexton.store import tables
+from sexton.store.views import ClaimView, RunFilter, RunKey, RunOutput, RunPage, RunView, SkipView
+
+SEARCHED_RUNS = 10_000
+"""How many runs a page with a filter that no index serves looks at."""
+
+_FAILED = frozenset({State.FAILED, State.TIMED_OUT, State.LOST})
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def _runs(source: Any = tables.runs) -> Select[Any]:
+    return (
+        select(source, tables.jobs.c.name.label("job"), tables.workers.c.name.label("worker"))
+        .select_from(source)
+        .join(tables.jobs, tables.jobs.c.job_id == source.c.job_id)
+        .outerjoin(tables.workers, tables.workers.c.worker_id == source.c.worker_id)
+    )
+
+
+def run_view(row: Row[Any]) -> RunView:
+    return RunView(
+        token=row.token,
+        job_id=row.job_id,
+        job=row.job,
+        scheduled_at=row.scheduled_at,
+        attempt=row.attempt,
+        revision=row.revision,
+        worker=row.worker or f"worker {row.worker_id}",
+        outcome=State(row.outcome),
+        exit_code=row.exit_code,
+        error=row.error or "",
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        lateness=None if row.lateness_ms is None else row.lateness_ms * _MILLISECOND,
+        stdout_bytes=row.stdout_bytes,
+        stderr_bytes=row.stderr_bytes,
+    )
+
+
+def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, limit: int) -> RunPage:
+    """Runs older than `before` (None: the newest), newest first."""
+    table = tables.runs
+    window = select(table)
+    is_searched = False
+    if before is not None:
+        window = window.where(tuple_(table.c.finished_at, table.c.token) < _key(before))
+    if which.states:
+        if which.states <= _FAILED:
+            window = window.where(text("outcome IN (4, 5, 6)"))  # lets runs_failed serve it
+        if which.states != _FAILED:
+            is_searched = True
+    if which.job:
+        job_ids = select(tables.jobs.c.job_id).where(tables.jobs.c.name_key == which.job.lower())
+        ids = list(connection.execute(job_ids).scalars())
+        window = window.where(table.c.job_id.in_(ids))
+        is_searched = True
+    is_searched = is_searched or bool(which.queue)
+    order = (table.c.finished_at.desc(), table.c.token.desc())
+    size = SEARCHED_RUNS if is_searched else limit
+    source = window.order_by(*order).limit(size).subquery("newest")
+    query = _runs(source)
+    if which.states:
+        query = query.where(source.c.outcome.in_([int(state) for state in which.states]))
+    if which.queue:
+        claims = tables.claims
+        query = query.join(
+            claims,
+            (claims.c.job_id == source.c.job_id) & (claims.c.scheduled_at == source.c.scheduled_at),
+        ).where(claims.c.queue == which.queue)
+    rows = connection.execute(query.order_by(source.c.finished_at.desc(), source.c.token.desc()).limit(limit))
+    runs = tuple(run_view(row) for row in rows)
+    if len(runs) == limit:
+        return RunPage(runs, RunKey(runs[-1].finished_at, runs[-1].token))
+    if not is_searched:
+        return RunPage(runs, None)
+    return RunPage(runs, _end_of_window(connection, source, size))
+
+
+def _key(key: RunKey) -> Any:
+    return tuple_(literal(key.finished_at, tables.Instant()), literal(key.token, tables.runs.c.token.type))
+
+
+def _end_of_window(connection: Connection, source: Any, size: int) -> RunKey | None:
+    """Where a search that found too little stopped; None: it saw everything."""
+    if connection.execute(select(func.count()).select_from(source)).scalar_one() < size:
+        return None
+    last = select(source.c.finished_at, source.c.token).order_by(source.c.finished_at, source.c.token).limit(1)
+    row = connection.execute(last).one()
+    return RunKey(row.finished_at, row.token)
+
+
+def newest_runs(connection: Connection, job_ids: Sequence[int], count: int) -> dict[int, tuple[RunView, ...]]:
+    """The `count` newest runs by tick of each job, newest first. One range of the index per job."""
+    if not job_ids:
+        return {}
+    runs, inner = tables.runs, tables.runs.alias("inner_runs")
+    floor = (
+        select(inner.c.scheduled_at)
+        .where(inner.c.job_id == tables.jobs.c.job_id)
+        .order_by(inner.c.scheduled_at.desc())
+        .limit(1)
+        .offset(count - 1)
+        .scalar_subquery()
+    )
+    start = func.coalesce(floor, literal(_EPOCH, tables.Instant()))
+    rows = connection.execute(
+        _runs()
+        .where(tables.jobs.c.job_id.in_(list(job_ids)), runs.c.scheduled_at >= start)
+        .order_by(runs.c.job_id, runs.c.scheduled_at.desc(), runs.c.token.desc())
+    )
+    found: dict[int, list[RunView]] = {}
+    for row in rows:
+        of_job = found.setdefault(row.job_id, [])
+        if len(of_job) < count:
+            of_job.append(run_view(row))
+    return {job_id: tuple(of_job) for job_id, of_job in found.items()}
+
+
+def read_claim_runs(connection: Connection, job_id: int, scheduled_at: datetime) -> tuple[RunView, ...]:
+    """The runs of one claim, oldest first."""
+    table = tables.runs
+    rows = connection.execute(
+        _runs().where(table.c.job_id == job_id, table.c.scheduled_at == scheduled_at).order_by(table.c.token)
+    )
+    return tuple(run_view(row) for row in rows)
+
+
+def read_output(connection: Connection, token: int) -> RunOutput | None:
+    """A run with the kept tails of its output; None: no such run (yet)."""
+    row = connection.execute(_runs().where(tables.runs.c.token == token)).one_or_none()
+    if row is None:
+        return None
+    table = tables.outputs
+    kept = connection.execute(select(table).where(table.c.token == token)).one_or_none()
+    if kept is None:
+        return RunOutput(run_view(row), None, None)
+    return RunOutput(run_view(row), bytes(kept.stdout), bytes(kept.stderr))
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def _claims() -> Select[Any]:
+    table = tables.claims
+    return (
+        select(table, tables.jobs.c.name.label("job"), tables.workers.c.name.label("worker"))
+        .join(tables.jobs, tables.jobs.c.job_id == table.c.job_id)
+        .outerjoin(tables.workers, tables.workers.c.worker_id == table.c.worker_id)
+    )
+
+
+def _claim_view(row: Row[Any]) -> ClaimView:
+    return ClaimView(
+        job_id=row.job_id,
+        job=row.job,
+        scheduled_at=row.scheduled_at,
+        revision=row.revision,
+        origin=Origin(row.origin),
+        state=State(row.state),
+        queue=row.queue,
+        priority=row.priority,
+        available_at=row.available_at,
+        start_by=row.start_by,
+        is_blocked=row.blocked,
+        jitter=row.jitter_ms * _MILLISECOND,
+        attempt=row.attempt,
+        retries=row.retries,
+        token=row.token,
+        worker=row.worker or ("" if row.worker_id is None else f"worker {row.worker_id}"),
+        granted_at=row.granted_at,
+        lease_expires_at=row.lease_expires_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        reason=row.reason or "",
+        term=row.term,
+        written_at=row.written_at,
+    )
+
+
+def read_running(connection: Connection, limit: int) -> tuple[ClaimView, ...]:
+    """Claims that run now, longest first among the `limit` whose lease ends first."""
+    table = tables.claims
+    rows = connection.execute(_claims().where(text("state = 1")).order_by(table.c.lease_expires_at).limit(limit))
+    claims = [_claim_view(row) for row in rows]
+    return tuple(sorted(claims, key=lambda claim: (claim.granted_at or claim.scheduled_at, claim.job)))
+
+
+def read_claim(connection: Connection, job_id: int, scheduled_at: datetime) -> ClaimView | None:
+    table = tables.claims
+    row = connection.execute(
+        _claims().where(table.c.job_id == job_id, table.c.scheduled_at == scheduled_at)
+    ).one_or_none()
+    return None if row is None else _claim_view(row)
+
+
+def read_job_claims(
+    connection: Connection, job_id: int, before: datetime | None, limit: int, upto: datetime | None = None
+) -> tuple[ClaimView, ...]:
+    """A job's claims, newest tick first: those before `before`, and not after `upto`."""
+    table = tables.claims
+    query = _claims().where(table.c.job_id == job_id)
+    if before is not None:
+        query = query.where(table.c.scheduled_at < before)
+    if upto is not None:
+        query = query.where(table.c.scheduled_at <= upto)
+    rows = connection.execute(query.order_by(table.c.scheduled_at.desc()).limit(limit))
+    return tuple(_claim_view(row) for row in rows)
+
+
+def read_job_skips(connection: Connection, job_id: int, before: datetime | None, limit: int) -> tuple[SkipView, ...]:
+    """A job's skip records that end before `before`, newest first."""
+    table = tables.skips
+    query = (
+        select(table, tables.jobs.c.name.label("job"))
+        .join(tables.jobs, tables.jobs.c.job_id == table.c.job_id)
+        .where(table.c.job_id == job_id)
+    )
+    if before is not None:
+        query = query.where(table.c.upto < before)
+    rows = connection.execute(query.order_by(table.c.after.desc()).limit(limit))
+    return tuple(
+        SkipView(
+            job_id=row.job_id,
+            job=row.job,
+            after=row.after,
+            upto=row.upto,
+            count=row.count,
+            reason=SkipReason(row.reason),
+            detail=row.detail,
+            revision=row.revision,
+            term=row.term,
+            decided_at=row.decided_at,
+            resolved_at=row.resolved_at,
+            resolved_by=row.resolved_by,
+        )
+        for row in rows
+    )

@@ -1,0 +1,120 @@
+"""Takeovers with what they decided, and the audit log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from sexton.decisions import Cause
+from sexton.store import tables
+from sexton.store.views import DecisionTotals, DecisionView, EventView, TakeoverView
+from sexton.terms import ElectedBy, EndedBy
+
+
+def read_takeovers(connection: Connection, limit: int, term: int | None = None) -> tuple[TakeoverView, ...]:
+    """The newest takeovers, or the one of `term`; newest first, with the sums of their decisions."""
+    table = tables.takeovers
+    query = select(table).order_by(table.c.term.desc()).limit(limit)
+    if term is not None:
+        query = query.where(table.c.term == term)
+    rows = connection.execute(query).all()
+    if not rows:
+        return ()
+    newer = connection.execute(
+        select(table.c.term, table.c.taken_at, table.c.predecessor_ended)
+        .where(table.c.term > rows[0].term)
+        .order_by(table.c.term)
+        .limit(1)
+    ).one_or_none()
+    totals = _totals(connection, [row.term for row in rows])
+    views = []
+    for row in rows:
+        views.append(_takeover(row, newer, totals.get(row.term, DecisionTotals())))
+        newer = row
+    return tuple(views)
+
+
+def _takeover(row: Row[Any], newer: Row[Any] | None, totals: DecisionTotals) -> TakeoverView:
+    return TakeoverView(
+        term=row.term,
+        node=row.node,
+        elected_by=ElectedBy(row.elected_by),
+        taken_at=row.taken_at,
+        until=None if newer is None else newer.taken_at,
+        ended_by=None if newer is None else EndedBy(newer.predecessor_ended),
+        predecessor=row.predecessor,
+        predecessor_ended=EndedBy(row.predecessor_ended),
+        gap_from=row.gap_from,
+        gap_until=row.gap_until,
+        planning=None if row.planning_ms is None else timedelta(milliseconds=row.planning_ms),
+        jobs=row.jobs,
+        blockers_terminated=row.blockers_terminated,
+        totals=totals,
+    )
+
+
+def _totals(connection: Connection, terms: Sequence[int]) -> dict[int, DecisionTotals]:
+    table = tables.decisions
+    rows = connection.execute(
+        select(
+            table.c.term,
+            func.count(table.c.job_id.distinct()).label("jobs"),
+            *(func.sum(table.c[name]).label(name) for name in _COUNTED),
+        )
+        .where(table.c.term.in_(list(terms)))
+        .group_by(table.c.term)
+    )
+    return {
+        row.term: DecisionTotals(jobs=row.jobs, **{name: int(getattr(row, name)) for name in _COUNTED}) for row in rows
+    }
+
+
+_COUNTED = ("missed", "fired", "merged", "skipped", "expired", "held")
+
+
+def read_decisions(connection: Connection, term: int, limit: int) -> tuple[DecisionView, ...]:
+    """What was decided under `term`, by job name and stretch."""
+    table, jobs = tables.decisions, tables.jobs
+    rows = connection.execute(
+        select(table, jobs.c.name.label("job"))
+        .join(jobs, jobs.c.job_id == table.c.job_id)
+        .where(table.c.term == term)
+        .order_by(jobs.c.name_key, table.c.job_id, table.c.after, table.c.cause)
+        .limit(limit)
+    )
+    return tuple(
+        DecisionView(
+            term=row.term,
+            job_id=row.job_id,
+            job=row.job,
+            after=row.after,
+            upto=row.upto,
+            cause=Cause(row.cause),
+            revision=row.revision,
+            policy=row.policy,
+            **{name: getattr(row, name) for name in _COUNTED},
+            reason=row.reason,
+            decided_at=row.decided_at,
+        )
+        for row in rows
+    )
+
+
+def read_events(
+    connection: Connection, before: int | None, limit: int, job: str = "", action: str = ""
+) -> tuple[EventView, ...]:
+    """The audit log, newest first, older than event `before`; `action` is the beginning of the action's name."""
+    table, jobs = tables.events, tables.jobs
+    query = select(table, jobs.c.name.label("job")).outerjoin(jobs, jobs.c.job_id == table.c.job_id)
+    if before is not None:
+        query = query.where(table.c.event_id < before)
+    if job:
+        query = query.where(jobs.c.name_key == job.lower())
+    if action:
+        query = query.where(table.c.action.startswith(action, autoescape=True))
+    rows = connection.execute(query.order_by(table.c.event_id.desc()).limit(limit))
+    return tuple(EventView(r.event_id, r.at, r.actor, r.action, r.job, json.loads(r.detail)) for r in rows)
