@@ -10,7 +10,7 @@ VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
 READY := $(VENV)/.ready
 SEED ?= 1
-HOURS ?= 200
+ARGS ?=
 # What `make test` hands to pytest: make test TESTS="tests/unit -k cron"
 TESTS ?=
 
@@ -33,8 +33,8 @@ lint: $(READY) ## format, lint, import rules and types without the tests
 	@$(VENV)/bin/lint-imports
 	@$(VENV)/bin/mypy
 
-sim: $(READY) ## one simulated cluster from a seed: make sim SEED=7 HOURS=50
-	@$(VENV)/bin/python -m tests.simulation --seed $(SEED) --hours $(HOURS)
+sim: $(READY) ## one simulated cluster from a seed: make sim SEED=7 (ARGS=... adds options)
+	@$(VENV)/bin/sexton simulate --seed $(SEED) $(ARGS)
 
 clean: ## remove the environment, caches and the demo's data
 	@rm -rf $(VENV) .sexton .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist snapshot_report.html

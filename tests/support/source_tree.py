@@ -42,10 +42,30 @@ class Module:
         return found
 
     def names_in_strings(self) -> set[str]:
-        """Return every string constant: a module may be started by its name (`python -m`)."""
-        return {
-            node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant) and type(node.value) is str
+        """Return every string that may name a module to start or to load later: `package.module` or `module:object`.
+
+        An f-string counts where what it fills in are string constants of this file.
+        """
+        constants = {
+            target.id: node.value.value
+            for node in self.tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and type(node.value.value) is str
+            for target in node.targets
+            if isinstance(target, ast.Name)
         }
+        found = {_filled_in(node, constants) for node in ast.walk(self.tree)}
+        return {text.partition(":")[0] for text in found}
+
+
+def _filled_in(node: ast.AST, constants: dict[str, str]) -> str:
+    """The text of a string constant or f-string; empty for anything else, and where a value is not known."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is str else ""
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+        return constants.get(node.value.id, "")
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_filled_in(part, constants) for part in node.values)
+    return ""
 
 
 @cache
