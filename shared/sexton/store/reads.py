@@ -57,6 +57,10 @@ class LedgerReader:
             return connection.execute(select(func.clock_timestamp(type_=tables.Instant()))).scalar_one()
         return datetime.now(UTC) if self._clock is None else self._clock()
 
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """One read transaction, for what reads the whole ledger (the audit): one moment of it, however long it takes."""
+        return self._connect()
+
     # --- the cluster ------------------------------------------------------------------------------
 
     def overview(self, lateness_since: datetime | None = None) -> Overview:
