@@ -24,7 +24,7 @@ class Module:
     @property
     def tree(self) -> ast.Module:
         """The parsed text."""
-        return _parse(self.text)
+        return _parse(self.text, str(self.path))
 
     def imports(self) -> set[str]:
         """Return all that the file imports, at the top, inside functions or for type checking alone.
@@ -69,8 +69,8 @@ def _filled_in(node: ast.AST, constants: dict[str, str]) -> str:
 
 
 @cache
-def _parse(text: str) -> ast.Module:
-    return ast.parse(text)
+def _parse(text: str, path: str) -> ast.Module:
+    return ast.parse(text, path)
 
 
 @cache
