@@ -58,7 +58,7 @@ class LedgerReader:
         return datetime.now(UTC) if self._clock is None else self._clock()
 
     def snapshot(self) -> AbstractContextManager[Connection]:
-        """One read transaction, for what reads the whole ledger (the audit): one moment of it, however long it takes."""
+        """One read transaction over the whole ledger, for the audit: one moment of it, however long it takes."""
         return self._connect()
 
     # --- the cluster ------------------------------------------------------------------------------
