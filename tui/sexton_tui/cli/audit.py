@@ -31,7 +31,7 @@ def audit(
     upto = parse_instant(end, "--to") if end else None
     with open_cluster(ctx, read_only=True) as store:
         report = audit_ledger(store, after, upto)
-    _show(report, output)
+    show_report(report, output)
     return 0 if report.is_clean else 1
 
 
@@ -47,7 +47,8 @@ def summary_line(report: AuditReport) -> str:
     return f"{report.due} ticks of {report.jobs} jobs fell due up to {instant_text(report.window.upto)}: {told}"
 
 
-def _show(report: AuditReport, output: Output) -> None:
+def show_report(report: AuditReport, output: Output) -> None:
+    """Print a report: its sentence and its differences, or all of it as JSON."""
     if output is Output.JSON:
         print_json(
             {

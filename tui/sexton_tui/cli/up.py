@@ -1,0 +1,236 @@
+"""``sexton up``: a whole cluster of real processes on this machine, until it is left or its time is over."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sexton.settings import format_duration, parse_duration
+from sexton_tui.cli.invocation import actor, invocation_of
+from sexton_tui.cli.output import instant_text
+from sexton_tui.local_cluster import LocalCluster, only_one_here, programs
+
+if TYPE_CHECKING:
+    from sexton.process_settings import ProcessSettings
+
+    from sexton.store.protocol import Store
+
+FOLDER = Path(".sexton")
+_READY_WITHIN = 60.0
+_REPORT_EVERY = 5.0
+_LAST_RUNS_WITHIN = 15.0
+_POLL = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """What the parts of ``up`` share."""
+
+    store: Store
+    cluster: LocalCluster
+    stop: threading.Event
+    began: datetime
+
+
+def up(
+    ctx: typer.Context,
+    path: Annotated[Path, typer.Argument(help="Job files to apply first.")] = Path("jobs"),
+    schedulers: Annotated[int, typer.Option(min=1, max=16, help="How many nodes.")] = 3,
+    workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 2,
+    lasts: Annotated[str | None, typer.Option("--for", metavar="DURATION", help="Stop by itself after this.")] = None,
+    console: Annotated[bool, typer.Option(help="Show the console, where there is a terminal.")] = True,
+) -> int:
+    """Migrate, apply PATH (nothing is retired), start nodes and workers, and show the console.
+
+    Leaving the console stops all; without it, Ctrl-C does. With --for it stops by itself, prints what happened, and
+    exits 1 where the audit finds a difference. Data and logs stay in .sexton/.
+    """
+    duration = _duration(lasts)
+    settings = invocation_of(ctx).settings()
+    with only_one_here(FOLDER), _opened(settings, path) as store:
+        cluster = LocalCluster(FOLDER, programs(schedulers, workers), _environment(settings))
+        began = store.now()
+        stop = threading.Event()
+        with _stopping_on_signals(stop):
+            cluster.start()
+            try:
+                running = _Running(store, cluster, stop, began)
+                _wait_until_ready(running, schedulers, workers)
+                if console and sys.stdin.isatty() and sys.stderr.isatty():
+                    _show_console(running, settings, duration)
+                else:
+                    _watch(running, duration)
+                ended = store.now()
+                if duration is not None and not stop.is_set():
+                    _wait_for_last_runs(running, ended)
+            finally:
+                killed = cluster.stop()
+        if killed:
+            print(f"sexton: {', '.join(killed)} did not stop in time and was killed", file=sys.stderr)
+        return _sum_up(store, began, ended) if duration is not None else 0
+
+
+def _duration(text: str | None) -> timedelta | None:
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"--for: {error}") from None
+
+
+def _environment(settings: ProcessSettings) -> dict[str, str]:
+    """By the environment, not by arguments: an address may hold a password, and arguments are for all to see."""
+    return {"SEXTON_DATABASE": settings.database, "SEXTON_COORDINATOR": settings.coordinator}
+
+
+@contextmanager
+def _opened(settings: ProcessSettings, path: Path) -> Iterator[Store]:
+    """The store, with the schema brought up to date and the job files applied. Bad files change nothing."""
+    from sexton.jobfiles.load import load_job_files
+    from sexton.jobfiles.plan import plan_changes
+
+    from sexton.store import open_store
+    from sexton.store.protocol import StoreOptions
+    from sexton.store.schema import upgrade
+
+    wanted = load_job_files([path])
+    upgrade(settings.database)
+    store = open_store(StoreOptions(settings.database, application="sexton up"))
+    try:
+        plan = plan_changes(wanted, store.edits.current_jobs())
+        if plan.changes:
+            store.edits.edit(plan.changes, actor())
+        print(f"{path}: {plan.summary()}", file=sys.stderr)
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def _stopping_on_signals(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a closed terminal all stop the cluster in order."""
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait_until_ready(running: _Running, schedulers: int, workers: int) -> None:
+    """A leader, every node and every worker, or a sentence about which is missing."""
+
+    def is_ready() -> bool:
+        overview = running.store.reads.overview()
+        nodes = [node for node in overview.nodes if node.started_at >= running.began]
+        leads = overview.leader in {node.name for node in nodes}
+        fresh = [worker for worker in overview.workers if worker.started_at >= running.began]
+        return leads and len(nodes) >= schedulers and len(fresh) >= workers
+
+    if not _until(is_ready, running.stop, _READY_WITHIN) and not running.stop.is_set():
+        print(f"sexton: not all processes are ready; their logs are in {FOLDER / 'logs'}", file=sys.stderr)
+        for name in ("node-1", "worker-1"):
+            print(running.cluster.log_tail(name), file=sys.stderr)
+        return
+    if not running.stop.is_set():
+        leader = running.store.reads.overview().leader
+        print(
+            f"sexton is up: {leader} leads {schedulers} nodes, {workers} workers; `sexton console` shows them",
+            file=sys.stderr,
+        )
+
+
+def _show_console(running: _Running, settings: ProcessSettings, duration: timedelta | None) -> None:
+    from sexton_tui.console.app import ConsoleOptions, run_console
+
+    def kill_leader() -> str:
+        leader = running.store.terms.cluster().leader
+        pid = running.cluster.kill(leader) if leader is not None else None
+        return "nobody leads now" if pid is None else f"killed {leader} (pid {pid}) with SIGKILL"
+
+    run_console(
+        ConsoleOptions(
+            database_url=settings.database,
+            kill_leader=kill_leader,
+            close_after=None if duration is None else duration.total_seconds(),
+        )
+    )
+
+
+def _watch(running: _Running, duration: timedelta | None) -> None:
+    """A line every few seconds, until the time is over or a signal comes."""
+    until = None if duration is None else running.store.now() + duration
+    while not running.stop.is_set():
+        now = running.store.now()
+        if until is not None and now >= until:
+            return
+        wait = _REPORT_EVERY if until is None else min(_REPORT_EVERY, (until - now).total_seconds())
+        if not running.stop.wait(wait):
+            _report(running)
+
+
+def _report(running: _Running) -> None:
+    overview = running.store.reads.overview()
+    leader = f"{overview.leader} leads, term {overview.term}" if overview.leader else "nobody leads"
+    late = overview.lateness
+    told = f"p50 {_shown(late.p50)}, p99 {_shown(late.p99)}" if late.count else "nothing ran yet"
+    print(
+        f"{overview.now:%H:%M:%S}  {leader}; {overview.ahead} claims ahead, {overview.running} running; "
+        f"late {told}; failed {overview.failed_last_hour}",
+        flush=True,
+    )
+
+
+def _wait_for_last_runs(running: _Running, ended: datetime) -> None:
+    """What fell due before the end is run before the workers are stopped."""
+
+    def all_started() -> bool:
+        oldest = running.store.reads.overview().oldest
+        return oldest is None or oldest > ended
+
+    _until(all_started, running.stop, _LAST_RUNS_WITHIN)
+
+
+def _until(condition: Callable[[], bool], stop: threading.Event, seconds: float) -> bool:
+    for _ in range(int(seconds / _POLL)):
+        if condition():
+            return True
+        if stop.wait(_POLL):
+            return False
+    return condition()
+
+
+def _sum_up(store: Store, began: datetime, ended: datetime) -> int:
+    from sexton.store.ledger_snapshot import audit_ledger
+    from sexton.store.read_span import read_span
+    from sexton_tui.cli.audit import show_report
+    from sexton_tui.cli.output import Output
+
+    with store.reads.snapshot() as connection:
+        span = read_span(connection, began, store.now())
+    takeovers = [takeover for takeover in store.reads.takeovers() if takeover.taken_at >= began]
+    outcomes = ", ".join(f"{number} {outcome}" for outcome, number in sorted(span.runs.items())) or "none"
+    print(f"From {instant_text(began)} to {instant_text(ended)}:")
+    print(f"  ticks decided  {span.ticks_decided} ({span.ticks_fired} to run, {span.ticks_skipped} not)")
+    print(f"  runs           {outcomes}")
+    print(f"  lateness       p50 {_shown(span.lateness_p50)}, p99 {_shown(span.lateness_p99)}")
+    print(f"  takeovers      {len(takeovers)}")
+    report = audit_ledger(store, began, ended)
+    print("  audit          ", end="")
+    show_report(report, Output.TABLE)
+    return 0 if report.is_clean else 1
+
+
+def _shown(lateness: timedelta | None) -> str:
+    return "-" if lateness is None else format_duration(lateness)
