@@ -8,7 +8,7 @@ Everything here is arithmetic on such numbers and on bit sets; a year is never w
 from dataclasses import dataclass, field
 from datetime import date
 
-from sexton.cron_days import DayRule, length_of
+from sexton.cron_days import MONTH_LENGTHS, DayRule, length_of
 
 DAY_SECONDS = 86_400
 SEARCH_YEARS = 100
@@ -48,17 +48,20 @@ class Readings:
         on = _date_of(day + _EPOCH_ORDINAL)
         year, month, month_day = on.year, on.month, on.day
         first = day - month_day + 1
-        rule, months = self.days, self.days.months
+        rule = self.days
+        months = rule.months
         last_year = min(year + SEARCH_YEARS, LAST_YEAR)
         while year <= last_year:
-            length = length_of(year, month)
+            length = MONTH_LENGTHS[month] if month != 2 else length_of(year, 2)
             if months >> month & 1:
                 left = rule.days_of((first + _EPOCH_WEEKDAY) % 7, length) >> month_day
-                if left & 1 and (match := self._time_from(time)) >= 0:
-                    return (first + month_day - 1) * DAY_SECONDS + match
-                left &= -2
+                if left & 1:
+                    match = self._time_from(time) if time > self._first_time else self._first_time
+                    if match >= 0:
+                        return (first + month_day - 1) * DAY_SECONDS + match
+                    left -= 1
                 if left:
-                    return (first + month_day - 1 + _lowest(left)) * DAY_SECONDS + self._first_time
+                    return (first + month_day - 2 + (left & -left).bit_length()) * DAY_SECONDS + self._first_time
             first += length
             month_day, time = 1, 0
             month += 1
@@ -94,7 +97,7 @@ class Readings:
         hour, rest = divmod(time, 3600)
         minute, second = divmod(rest, 60)
         time_matches = self.hours >> hour & self.minutes >> minute & self.seconds >> second & 1
-        return bool(time_matches) and self._day_matches(day)
+        return bool(time_matches) and self.matches_day(day)
 
     def count(self, start: int, stop: int) -> int:
         """How many readings in [start, stop) match, without listing them: months times days times times of day."""
@@ -103,13 +106,13 @@ class Readings:
         start_day, start_time = divmod(start, DAY_SECONDS)
         stop_day, stop_time = divmod(stop, DAY_SECONDS)
         total = self._count_days(start_day, stop_day) * self.per_day
-        if start_time and self._day_matches(start_day):
+        if start_time and self.matches_day(start_day):
             total -= self._count_times_before(start_time)
-        if stop_time and self._day_matches(stop_day):
+        if stop_time and self.matches_day(stop_day):
             total += self._count_times_before(stop_time)
         return total
 
-    def _day_matches(self, day: int) -> bool:
+    def matches_day(self, day: int) -> bool:
         on = _date_of(day + _EPOCH_ORDINAL)
         if not self.days.months >> on.month & 1:
             return False
@@ -150,20 +153,20 @@ class Readings:
 
     def _time_from(self, time: int) -> int:
         """The first matching second of the day at or after `time`; -1 when there is none."""
+        if time > self._last_time:
+            return -1
         hour, rest = divmod(time, 3600)
-        minute, second = divmod(rest, 60)
         hours = self.hours >> hour
         if hours & 1:
+            minute, second = divmod(rest, 60)
             minutes = self.minutes >> minute
             if minutes & 1 and (seconds := self.seconds >> second):
-                return time + _lowest(seconds)
+                return time - 1 + (seconds & -seconds).bit_length()
             minutes >>= 1
             if minutes:
-                return hour * 3600 + (minute + 1 + _lowest(minutes)) * 60 + _lowest(self.seconds)
+                return hour * 3600 + (minute + (minutes & -minutes).bit_length()) * 60 + self._first_time % 60
         hours >>= 1
-        if hours:
-            return (hour + 1 + _lowest(hours)) * 3600 + self._first_time % 3600
-        return -1
+        return (hour + (hours & -hours).bit_length()) * 3600 + self._first_time % 3600
 
     def _time_upto(self, time: int) -> int:
         """The last matching second of the day at or before `time`; -1 when there is none."""

@@ -7,7 +7,7 @@ The default rule, Debian cron's (docs/architecture.md, schedules):
 - R2, otherwise: a matching reading that was jumped over fires at the first instant after the jump, several of them
   once; a reading that is shown twice fires the first time only.
 
-`_live_readings` is the rule; everything else here applies it span by span. Instants are Unix seconds.
+`live_readings` is the rule; everything else here applies it span by span. Instants are Unix seconds.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _FIRST_INSTANT = (10 - 1970) * _YEAR_SECONDS
 _SEARCH_SECONDS = SEARCH_YEARS * _YEAR_SECONDS
 
 
-def _live_readings(span: Span, follows_elapsed_time: bool) -> tuple[int, int, int]:
+def live_readings(span: Span, follows_elapsed_time: bool) -> tuple[int, int, int]:
     """(made_up_from, first, stop) for a span.
 
     Matching readings in [first, stop) fire at their instant in the span; one or more in [made_up_from, first) fire
@@ -55,7 +55,7 @@ class CronTicks:
         span = self._clock.span_at(instant)
         searched = found = None
         while span.start <= instant + _SEARCH_SECONDS:
-            made_up_from, first, stop = _live_readings(span, self._follows_elapsed_time)
+            made_up_from, first, stop = live_readings(span, self._follows_elapsed_time)
             if span.start >= instant and made_up_from < first:
                 missed = readings.first_from(made_up_from)
                 if missed is not None and missed < first:
@@ -78,7 +78,7 @@ class CronTicks:
         span = self._clock.span_at(instant)
         searched = found = None
         while span.end >= instant - _SEARCH_SECONDS:
-            made_up_from, first, stop = _live_readings(span, self._follows_elapsed_time)
+            made_up_from, first, stop = live_readings(span, self._follows_elapsed_time)
             end = min(stop - 1, instant + span.offset)
             if searched is None or found is None or not found <= end <= searched:
                 searched, found = end, readings.last_upto(end)
@@ -93,7 +93,7 @@ class CronTicks:
 
     def contains(self, instant: int) -> bool:
         span = self._clock.span_at(instant)
-        made_up_from, first, _ = _live_readings(span, self._follows_elapsed_time)
+        made_up_from, first, _ = live_readings(span, self._follows_elapsed_time)
         reading = instant + span.offset
         if reading >= first and self._readings.matches(reading):
             return True
@@ -105,7 +105,7 @@ class CronTicks:
         total = 0
         while start < stop:
             span = self._clock.span_at(start)
-            made_up_from, first, end = _live_readings(span, self._follows_elapsed_time)
+            made_up_from, first, end = live_readings(span, self._follows_elapsed_time)
             total += readings.count(max(first, start + span.offset), min(end, stop + span.offset))
             if span.start >= start and made_up_from < first and not readings.matches(first):
                 total += readings.count(made_up_from, first) > 0

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from sexton.cron_expression import CronExpression
 from sexton.cron_ticks import CronTicks
+from sexton.cron_unions import count_together
 from sexton.errors import InvalidSchedule
 from sexton.zone_clock import clock_of
 
@@ -26,6 +27,7 @@ MIN_INTERVAL = timedelta(seconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _DAY_SECONDS = 86_400
+_MAX_INTERVAL_MS = 36_525 * _DAY_SECONDS * 1_000
 
 
 class Schedule(Protocol):
@@ -60,10 +62,10 @@ class Schedule(Protocol):
 
     def contains(self, instant: datetime) -> bool:
         """Whether `instant` is a tick."""
-        return self.next_after(instant - timedelta(microseconds=1)) == instant
+        ...
 
     def _descending(self, after: datetime, upto: datetime) -> Iterator[datetime]:
-        tick = self.previous_before(upto + timedelta(microseconds=1))
+        tick = upto if self.contains(upto) else self.previous_before(upto)
         while tick is not None and tick > after:
             yield tick
             tick = self.previous_before(tick)
@@ -80,7 +82,7 @@ def _seconds_ceiling(instant: datetime) -> int:
 
 
 def _from_seconds(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    return _EPOCH + timedelta(0, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class EverySchedule(Schedule):
     def __post_init__(self) -> None:
         if self.interval < MIN_INTERVAL or self.interval % _MILLISECOND:
             raise InvalidSchedule(
-                f"every: {self.interval} is not at least 1s in whole milliseconds; write an interval such as 'every: 15m'"
+                f"every: {self.interval} is not at least 1s in whole milliseconds; write such as 'every: 15m'"
             )
         object.__setattr__(self, "_interval_ms", self.interval // _MILLISECOND)
         object.__setattr__(self, "_anchor_ms", (_on_grid(self.anchor, "anchor") - _EPOCH) // _MILLISECOND)
@@ -142,11 +144,16 @@ class EverySchedule(Schedule):
         return self._at(self._steps(instant) + 1)
 
     def previous_before(self, instant: datetime) -> datetime | None:
-        return self._at(self._steps(instant - timedelta(microseconds=1)))
+        before_ms = -((_EPOCH - instant) // _MILLISECOND) - 1  # the last millisecond before `instant`
+        return self._at((before_ms - self._anchor_ms) // self._interval_ms)
 
     def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
         count = max(self._steps(upto) - self._steps(after), 0)
         return count if limit is None else min(count, limit)
+
+    def contains(self, instant: datetime) -> bool:
+        milliseconds, rest = divmod(instant - _EPOCH, _MILLISECOND)
+        return not rest and (milliseconds - self._anchor_ms) % self._interval_ms == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +178,9 @@ class InstantsSchedule(Schedule):
         count = max(bisect_right(self.instants, upto) - bisect_right(self.instants, after), 0)
         return count if limit is None else min(count, limit)
 
+    def contains(self, instant: datetime) -> bool:
+        return instant in self.instants
+
 
 @dataclass(frozen=True, slots=True)
 class UnionSchedule(Schedule):
@@ -187,17 +197,36 @@ class UnionSchedule(Schedule):
         return max(ticks, default=None)
 
     def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
-        """The most frequent part is counted by arithmetic; of the others, the ticks that no part before them has."""
-        counts = sorted(((part.count_between(after, upto), i) for i, part in enumerate(self.parts)), reverse=True)
-        total = counts[0][0] if counts else 0
-        counted = [self.parts[i] for _, i in counts[:1]]
-        for _, i in counts[1:]:
-            for tick in self.parts[i].between(after, upto):
+        """Cron parts of one zone are counted together by arithmetic. Where parts of other kinds are mixed in, the most
+        frequent is counted by arithmetic, and of the others the ticks that no part before them has, one by one."""
+        crons = [part for part in self.parts if isinstance(part, CronSchedule)]
+        if len(crons) == len(self.parts) > 0 and len({part.zone for part in crons}) == 1:
+            start, stop = _seconds_floor(after) + 1, _seconds_floor(upto) + 1
+            count = count_together([part.cron for part in crons], clock_of(crons[0].zone), start, stop)
+            return count if limit is None else min(count, limit)
+        groups = self._groups()
+        counts = [group.count_between(after, upto) for group in groups]
+        by_count = sorted(range(len(groups)), key=lambda i: counts[i], reverse=True)
+        counted = [groups[i] for i in by_count[:1]]
+        total = max(counts, default=0)
+        for i in by_count[1:]:
+            for tick in groups[i].between(after, upto):
                 if limit is not None and total >= limit:
-                    break
-                total += not any(part.contains(tick) for part in counted)
-            counted.append(self.parts[i])
+                    return limit
+                total += not any(group.contains(tick) for group in counted)
+            counted.append(groups[i])
         return total if limit is None else min(total, limit)
+
+    def _groups(self) -> list[Schedule]:
+        """The parts, with the cron parts of each zone put together."""
+        crons: dict[str, list[Schedule]] = {}
+        groups: list[Schedule] = []
+        for part in self.parts:
+            if isinstance(part, CronSchedule):
+                crons.setdefault(part.zone, []).append(part)
+            else:
+                groups.append(part)
+        return groups + [same[0] if len(same) == 1 else UnionSchedule(tuple(same)) for same in crons.values()]
 
     def contains(self, instant: datetime) -> bool:
         return any(part.contains(instant) for part in self.parts)
@@ -212,23 +241,32 @@ class BoundedSchedule(Schedule):
     end: datetime | None
 
     def next_after(self, instant: datetime) -> datetime | None:
-        if self.start is not None:
-            instant = max(instant, self.start - timedelta(microseconds=1))
-        tick = self.inner.next_after(instant)
-        return None if tick is None or (self.end is not None and tick >= self.end) else tick
+        if self.start is not None and instant < self.start:
+            tick = self.start if self.inner.contains(self.start) else self.inner.next_after(self.start)
+        else:
+            tick = self.inner.next_after(instant)
+        return tick if tick is not None and self._is_inside(tick) else None
 
     def previous_before(self, instant: datetime) -> datetime | None:
-        if self.end is not None:
-            instant = min(instant, self.end)
-        tick = self.inner.previous_before(instant)
-        return None if tick is None or (self.start is not None and tick < self.start) else tick
+        tick = self.inner.previous_before(instant if self.end is None else min(instant, self.end))
+        return tick if tick is not None and self._is_inside(tick) else None
 
     def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
-        if self.start is not None:
-            after = max(after, self.start - timedelta(microseconds=1))
-        if self.end is not None:
-            upto = min(upto, self.end - timedelta(microseconds=1))
-        return self.inner.count_between(after, upto, limit) if after < upto else 0
+        at_the_edges = 0
+        if self.start is not None and after < self.start:
+            after = self.start
+            at_the_edges += after <= upto and self.contains(after)
+        if self.end is not None and upto >= self.end:
+            upto = self.end
+            at_the_edges -= after < upto and self.inner.contains(upto)
+        count = max(self.inner.count_between(after, upto) + at_the_edges, 0)
+        return count if limit is None else min(count, limit)
+
+    def contains(self, instant: datetime) -> bool:
+        return self._is_inside(instant) and self.inner.contains(instant)
+
+    def _is_inside(self, instant: datetime) -> bool:
+        return (self.start is None or self.start <= instant) and (self.end is None or instant < self.end)
 
 
 def schedule_from_spec(spec: Mapping[str, object]) -> Schedule:
@@ -262,10 +300,19 @@ def _part_from_spec(part: object, zone: str, seed: str) -> Schedule:
         return CronSchedule(CronExpression.parse(str(part["cron"]), hash_seed=seed), zone)
     if "every_ms" in part:
         anchor = _instant(part["anchor"], "anchor") if part.get("anchor") else _EPOCH
-        return EverySchedule(timedelta(milliseconds=int(part["every_ms"])), anchor)
+        return EverySchedule(_milliseconds(part["every_ms"]), anchor)
     if "at" in part:
-        return InstantsSchedule(tuple(_instant(text, "at") for text in part["at"]))
+        listed = part["at"]
+        if not isinstance(listed, Sequence) or isinstance(listed, str):
+            raise InvalidSchedule(f"at: {listed!r} is not a list of instants; write such as [2026-12-24T17:00:00Z]")
+        return InstantsSchedule(tuple(_instant(text, "at") for text in listed))
     raise InvalidSchedule(f"schedule part with {', '.join(map(str, part)) or 'no keys'} is not one of cron, every, at")
+
+
+def _milliseconds(value: object) -> timedelta:
+    if not isinstance(value, int) or abs(value) > _MAX_INTERVAL_MS:
+        raise InvalidSchedule(f"every_ms: {value!r} is not a whole number of milliseconds up to 100 years")
+    return timedelta(milliseconds=value)
 
 
 def _optional_instant(spec: Mapping[str, object], key: str) -> datetime | None:
