@@ -1,0 +1,111 @@
+"""The seam between Sexton and its database: five small protocols, two implementations.
+
+``Store`` is one connection's view: not for two threads at once (open another).
+PostgreSQL and SQLite implement it, and one behavioural suite runs against both.
+
+What every implementation promises:
+
+* Each method is one transaction, committed when it returns. A safety property is
+  a condition inside the statement that writes, never a check before it.
+* A lost compare-and-set is a return value, never an exception (invariant 6).
+* The time that counts is the database's (``now``); callers never pass their own
+  except where a value says so (``TickBatch.planned_at`` is compared, not trusted).
+* A database that does not answer raises ``DatabaseUnreachable`` within the
+  store's timeout; the connection is then opened anew by the next call. What the
+  lost call did is unknown, and every caller is written for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from sexton.clock import Wakeup
+from sexton.store.protocol.edits import ChangeDone, ChangeKind, CurrentJob, EditStore, JobChange, Triggered
+from sexton.store.protocol.grants import Grant, GrantStore, Renewal, Requeued, RunResult, StepRequest, StepResult
+from sexton.store.protocol.terms import TermStore
+from sexton.store.protocol.ticks import JobRow, JobsRead, LateClaimRow, LateJobRow, RevisionRow, TickStore
+from sexton.store.reads import LedgerReader
+
+__all__ = [
+    "ChangeDone",
+    "ChangeKind",
+    "Channel",
+    "CurrentJob",
+    "EditStore",
+    "Grant",
+    "GrantStore",
+    "JobChange",
+    "JobRow",
+    "JobsRead",
+    "LateClaimRow",
+    "LateJobRow",
+    "Listener",
+    "Renewal",
+    "Requeued",
+    "RevisionRow",
+    "RunResult",
+    "StepRequest",
+    "StepResult",
+    "Store",
+    "StoreOptions",
+    "TermStore",
+    "TickStore",
+    "Triggered",
+]
+
+
+class Channel(StrEnum):
+    """What listeners can be woken for. Polling is the net under each."""
+
+    JOBS = "sexton_jobs"  # an edit, a setting, a request to the leader
+    WORK = "sexton_work"  # a claim that is available now or within seconds
+
+
+class Listener(Protocol):
+    """Sets a wake-up when a channel is notified; reconnects by itself."""
+
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """One connection's view of the ledger."""
+
+    @property
+    def terms(self) -> TermStore: ...
+
+    @property
+    def ticks(self) -> TickStore: ...
+
+    @property
+    def edits(self) -> EditStore: ...
+
+    @property
+    def grants(self) -> GrantStore: ...
+
+    @property
+    def reads(self) -> LedgerReader: ...
+
+    def now(self) -> datetime:
+        """The database's clock, UTC."""
+        ...
+
+    def listen(self, channels: Sequence[Channel], wakeup: Wakeup) -> Listener:
+        """Set ``wakeup`` whenever one of the channels is notified, until closed."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """How to reach a database. ``answer_within``: seconds until a call raises ``DatabaseUnreachable``."""
+
+    url: str  # sqlite:///path or postgresql://...
+    application: str = "sexton"
+    answer_within: float = 10.0
+    read_only: bool = False
+    clock: Callable[[], datetime] | None = field(default=None, repr=False)  # SQLite only: the simulator's now

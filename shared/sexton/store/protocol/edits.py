@@ -1,0 +1,106 @@
+"""What operators and job files change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from sexton.jobs import JobDefinition
+from sexton.settings import ClusterSettings
+
+
+class ChangeKind(StrEnum):
+    CREATE = "create"
+    REVISE = "revise"  # also a rename: the new definition carries the new name
+    RETIRE = "retire"
+    PAUSE = "pause"
+    RESUME = "resume"  # also lifts a quarantine
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """One change of one job. ``job_id`` None only for CREATE; ``definition`` for CREATE and REVISE."""
+
+    kind: ChangeKind
+    job_id: int | None = None
+    definition: JobDefinition | None = None
+    expected_revision: int | None = None  # REVISE and RETIRE: refuse if the job has moved on
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDone:
+    """What an edit did: from ``effective_at`` (E in the design) on, the new state counts."""
+
+    job_id: int
+    name: str
+    kind: ChangeKind
+    revision: int
+    effective_at: datetime
+    withdrawn: int  # claims written ahead under the old state and deleted
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentJob:
+    """A job not retired, for planning an apply and for listing."""
+
+    job_id: int
+    name: str
+    revision: int
+    definition: JobDefinition
+    hash_seed: str
+    is_paused: bool
+    is_quarantined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Triggered:
+    """A manual claim. ``existed``: the request id had been used, and this is that claim."""
+
+    job_id: int
+    name: str
+    scheduled_at: datetime
+    existed: bool
+
+
+class EditStore(Protocol):
+    """What operators and job files change. Each is recorded in ``events`` with its actor."""
+
+    def edit(self, changes: Sequence[JobChange], actor: str) -> tuple[ChangeDone, ...]:
+        """All changes in one transaction by the edit routine of the design; or none of them.
+
+        Raises ``Refused`` where ``expected_revision`` does not hold, a name is taken, or the locks cannot be
+        had after retries.
+        """
+        ...
+
+    def current_jobs(self) -> tuple[CurrentJob, ...]:
+        """Every job that is not retired, by name."""
+        ...
+
+    def find_job(self, name: str) -> CurrentJob:
+        """The job of this name (case does not count); raises ``NotFound`` with the nearest names."""
+        ...
+
+    def trigger(self, job_id: int, actor: str, request_id: str | None = None) -> Triggered:
+        """Write a ``manual`` claim at database time, off the millisecond grid that schedules use."""
+        ...
+
+    def settings(self) -> ClusterSettings:
+        """The cluster's settings, defaults included."""
+        ...
+
+    def set_setting(self, key: str, value: str, actor: str) -> ClusterSettings:
+        """Change one setting, checked against the others; raises ``InvalidSetting``."""
+        ...
+
+    def request_resign(self, actor: str) -> str | None:
+        """Ask the leader to hand over; its name, or None when nobody leads."""
+        ...
+
+    def record(self, actor: str, action: str, detail: Mapping[str, object], job_id: int | None = None) -> None:
+        """Add an event to the audit log."""
+        ...

@@ -1,0 +1,137 @@
+"""The worker's statements: grants, results, leases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from sexton.claims import Origin, State
+from sexton.jobs import JobDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A claim in a worker's hands under one token, until ``lease_expires_at``."""
+
+    job_id: int
+    scheduled_at: datetime
+    revision: int
+    origin: Origin
+    token: int
+    attempt: int
+    retries: int
+    slot: int
+    jitter: timedelta
+    at_most_once: bool
+    lease_expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended. ``outcome`` READY: back to the queue at ``retry_at`` (a retry, or given back)."""
+
+    job_id: int
+    scheduled_at: datetime
+    token: int
+    attempt: int
+    outcome: State
+    finished_at: datetime
+    started_at: datetime | None = None
+    exit_code: int | None = None
+    error: str = ""
+    retry_at: datetime | None = None
+    uses_retry: bool = False
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """Write results, promote what they freed, pull new work: one transaction."""
+
+    worker_id: int
+    queues: tuple[str, ...]
+    room: int  # how many grants this worker can take now
+    lease: timedelta
+    catch_up_concurrency: int
+    results: tuple[RunResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """``accepted``: tokens whose result counted; the others were refused and counted as stale (invariant 4)."""
+
+    accepted: frozenset[int]
+    grants: tuple[Grant, ...]
+    picked: int  # claims looked at; 0 grants with picked > 0 is not idle
+    next_available_at: datetime | None  # of these queues, strictly ahead of now
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """Which tokens are still held (lease renewed from the database's now), and which are asked to stop."""
+
+    held: frozenset[int]
+    cancel: frozenset[int]
+    now: datetime
+    lease_expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Requeued:
+    """A claim whose lease ran out, and what became of it: READY or LOST."""
+
+    job_id: int
+    scheduled_at: datetime
+    token: int
+    state: State
+
+
+class GrantStore(Protocol):
+    """The worker's statements. Every write is conditional on the run's token (invariant 4)."""
+
+    def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
+        """A new worker row; its id."""
+        ...
+
+    def seen(self, worker_id: int, busy: int, draining: bool) -> None:
+        """Refresh the worker's row."""
+        ...
+
+    def unregister(self, worker_id: int) -> None:
+        """A clean stop: ``stopped_at`` becomes now."""
+        ...
+
+    def step(self, request: StepRequest) -> StepResult:
+        """Complete, promote and pull in one transaction. A slot never has two running claims."""
+        ...
+
+    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], JobDefinition]:
+        """The definitions of ``(job_id, revision)`` pairs."""
+        ...
+
+    def mark_started(self, job_id: int, scheduled_at: datetime, token: int) -> bool:
+        """Write ``started_at``; whether the token still counts. An at-most-once run starts only after True."""
+        ...
+
+    def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
+        """Renew the leases of these tokens that this worker still holds."""
+        ...
+
+    def requeue_expired(self, limit: int = 500, poison_after: int = 3) -> tuple[Requeued, ...]:
+        """Claims whose lease ran out: back to READY with the slot freed, or LOST. Only for callers that have
+        themselves reached the database without a break for one lease."""
+        ...
+
+    def sweep(self) -> int:
+        """Promote the oldest parked claim of every free slot; how many."""
+        ...
+
+    def orphans(self, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
+        """Grants to this worker that it does not know of (an answer was lost): to be given back."""
+        ...

@@ -1,0 +1,56 @@
+"""Who leads: written by nodes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Protocol
+
+from sexton.terms import ClusterState, Confirmation, ElectedBy, Heartbeat, NodeReport, TermTaken
+
+
+class TermStore(Protocol):
+    """Who leads. Written by nodes."""
+
+    def cluster(self) -> ClusterState:
+        """The cluster row, without a lock."""
+        ...
+
+    def enroll(self, coordinator: str, inputs_id: str, zone_data: str, engine: int) -> ClusterState:
+        """Record coordinator and inputs at the first start of a cluster.
+
+        Raises ``WrongCluster`` where another coordinator is recorded. A node whose inputs differ from
+        ``ClusterState.inputs_id`` may enroll but must not lead (invariant 8).
+        """
+        ...
+
+    def take(self, expected_term: int, node: str, elected_by: ElectedBy) -> TermTaken | None:
+        """Raise the term from ``expected_term`` by compare-and-set and record the takeover; None: it had moved.
+
+        Waits at most 1 s for whoever locks the cluster row; then terminates that backend (PostgreSQL) and
+        counts it in the takeover. After it returns a term, no statement of an older term writes anything.
+        """
+        ...
+
+    def leave(self, term: int) -> bool:
+        """Clean hand-over: no leader from now on, if the term is still this one."""
+        ...
+
+    def beat(self, term: int, confirmation: Confirmation) -> bool:
+        """Move the heartbeat counter; whether ``term`` is still current. Never touches the cluster row's lock."""
+        ...
+
+    def heartbeat(self) -> Heartbeat:
+        """The heartbeat row as it stands."""
+        ...
+
+    def report(self, report: NodeReport) -> None:
+        """Insert or refresh this node's row; ``seen_at`` becomes now."""
+        ...
+
+    def forget(self, node: str) -> None:
+        """Remove a node's row (a clean shutdown)."""
+        ...
+
+    def terminate_stuck(self, older_than: timedelta = timedelta(seconds=2)) -> int:
+        """Terminate Sexton's backends whose transaction is older and waits for its client; how many. SQLite: 0."""
+        ...

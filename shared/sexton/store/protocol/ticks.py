@@ -1,0 +1,107 @@
+"""The leader's ledger: jobs and cursors as stored, and the writes that decide ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from sexton.claims import Origin
+from sexton.decisions import CommitResult, GrowingSkip, Interval, LatePlan, TickBatch
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRow:
+    """One revision in force after the job's cursor; texts as ``JobDefinition`` wrote them."""
+
+    revision: int
+    schedule: str
+    firing: str
+    since: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job as stored: what ``PlannedJob`` is made from."""
+
+    job_id: int
+    name: str
+    seq: int
+    at: datetime
+    revisions: tuple[RevisionRow, ...]  # oldest first
+    pauses: tuple[Interval, ...]
+    pause_detail: str
+    growing: GrowingSkip | None
+    is_quarantined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobsRead:
+    """Jobs that changed after a mark, and the new mark. ``gone``: retired and fully decided, or unknown now."""
+
+    jobs: tuple[JobRow, ...]
+    gone: tuple[int, ...]
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class LateClaimRow:
+    scheduled_at: datetime
+    origin: Origin
+    jitter: timedelta
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class LateJobRow:
+    """A job with late claims, its row, and the revision (text) of the newest of them."""
+
+    job: JobRow
+    revision: RevisionRow
+    claims: tuple[LateClaimRow, ...]  # oldest first
+
+
+class TickStore(Protocol):
+    """The leader's writes. All are conditional on the term in the same statement (invariant 3)."""
+
+    def load_jobs(self, changed_after: int | None = None) -> JobsRead:
+        """All jobs that can have undecided ticks (None), or those edited since the mark."""
+        ...
+
+    def read_jobs(self, job_ids: Sequence[int]) -> tuple[JobRow, ...]:
+        """These jobs as they stand now."""
+        ...
+
+    def cursors(self) -> Iterable[tuple[int, int, datetime]]:
+        """``(job_id, seq, at)`` of every job: what a warm follower reads at a takeover."""
+        ...
+
+    def commit(self, batch: TickBatch) -> CommitResult:
+        """Write a batch: per job all or nothing. A stale term, a halted cluster or an old batch writes nothing."""
+        ...
+
+    def reserve_budget(self, count: int, rate: float) -> datetime:
+        """The instant at which the first of ``count`` caught-up ticks may start; the rest follow at ``1/rate`` s."""
+        ...
+
+    def pass_fired(self) -> int:
+        """Ticks fired so far by the takeover pass that no leader has finished yet; 0 if there is none."""
+        ...
+
+    def finish_pass(self, term: int, planning: timedelta, jobs: int) -> None:
+        """The takeover's pass over undecided ticks is done: ``gap_until`` becomes now."""
+        ...
+
+    def late_jobs(self, limit: int = 100) -> tuple[LateJobRow, ...]:
+        """Jobs with ready claims whose ``start_by`` has passed without a grant."""
+        ...
+
+    def decide_late(self, plan: LatePlan) -> int:
+        """Carry out a plan over late claims; how many claims it decided (0: term, cursor or claims had moved)."""
+        ...
+
+    def quarantine(self, term: int, job_id: int, reason: str) -> bool:
+        """Take a job out of planning until it is resumed or revised; recorded as an event."""
+        ...
