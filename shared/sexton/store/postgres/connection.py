@@ -225,7 +225,8 @@ def _conninfo(options: StoreOptions) -> str:
             hint="write postgresql://user@host:5432/database",
         ) from None
     milliseconds = max(1, round(options.answer_within * 1000))
-    settings = f"{given.get('options') or ''} -c TimeZone=UTC -c statement_timeout={milliseconds}"
+    server_milliseconds = max(1, round(options.answer_within * 900))  # the server ends it first: the connection stays
+    settings = f"{given.get('options') or ''} -c TimeZone=UTC -c statement_timeout={server_milliseconds}"
     settings += " -c default_transaction_isolation=read\\ committed -c idle_in_transaction_session_timeout=60000"
     settings += " -c jit=off"  # compiling costs more than any statement here
     if options.read_only:

@@ -1,0 +1,35 @@
+"""Values about the cluster and its nodes, as both databases store and check them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sexton.errors import WrongCluster
+from sexton.terms import ClusterState, NodeReport
+
+
+def check_coordinator(state: ClusterState, coordinator: str) -> None:
+    """Raise ``WrongCluster`` where the cluster's coordinator is another one."""
+    if state.coordinator != coordinator:
+        raise WrongCluster(
+            f"this database belongs to a cluster whose coordinator is {state.coordinator}, not {coordinator}",
+            hint="point this node at that coordinator, or at a database of its own",
+        )
+
+
+def node_values(report: NodeReport) -> dict[str, str | int | datetime | None]:
+    """A report as the columns of ``nodes``."""
+    return {
+        "name": report.name,
+        "address": report.address,
+        "version": report.version,
+        "pid": report.pid,
+        "role": report.role,
+        "confirmation": None if report.confirmation is None else report.confirmation.value,
+        "coordinator_status": report.coordinator_status,
+        "jobs_warm": report.jobs_warm,
+        "behind_ms": report.behind_ms,
+        "clock_offset_ms": report.clock_offset_ms,
+        "claims_upto": report.claims_upto,
+        "inputs_id": report.inputs_id,
+    }

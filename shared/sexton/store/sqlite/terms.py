@@ -1,0 +1,198 @@
+"""Leadership on SQLite: the same compare-and-sets as on PostgreSQL, each in one BEGIN IMMEDIATE transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import datetime, timedelta
+
+from sexton.store.cluster_rows import check_coordinator, node_values
+from sexton.store.protocol import Channel
+from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.listening import notify
+from sexton.store.tables import from_micros, to_micros
+from sexton.terms import (
+    ClusterState,
+    Confirmation,
+    ElectedBy,
+    EndedBy,
+    Heartbeat,
+    NodeReport,
+    Strategy,
+    TermTaken,
+)
+
+_CLUSTER = """
+SELECT cluster_id, term, leader, leader_since, elected_by, strategy, coordinator, halted, inputs_id, resign_requested
+FROM cluster WHERE id = 1
+"""
+
+_BEFORE = """
+SELECT c.leader, c.predecessor, c.left_at, h.at FROM cluster c, heartbeat h WHERE c.id = 1 AND h.id = 1 AND c.term = ?
+"""
+
+_TAKE = """
+UPDATE cluster SET term = term + 1, leader = ?, leader_since = ?, elected_by = ?, predecessor = NULL, left_at = NULL,
+  resign_requested = 0
+WHERE id = 1
+"""
+
+_TAKE_HEARTBEAT = (
+    "UPDATE heartbeat SET term = ?, counter = counter + 1, at = ?, confirmation = 'confirmed' WHERE id = 1"
+)
+
+_RECORD_TAKEOVER = """
+INSERT INTO takeovers (term, node, elected_by, taken_at, predecessor, predecessor_ended, gap_from)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+
+_LEAVE = """
+UPDATE cluster SET leader = NULL, predecessor = leader, left_at = ?, resign_requested = 0
+WHERE id = 1 AND term = ? AND leader IS NOT NULL RETURNING predecessor
+"""
+
+_BEAT = """
+UPDATE heartbeat SET counter = counter + 1, at = ?, confirmation = ? WHERE id = 1 AND term = ?
+RETURNING (SELECT term FROM cluster WHERE id = 1) = term
+"""
+
+_REPORT = """
+INSERT INTO nodes (name, address, version, pid, role, confirmation, coordinator_status, jobs_warm, behind_ms,
+  clock_offset_ms, claims_upto, inputs_id, started_at, seen_at)
+VALUES (:name, :address, :version, :pid, :role, :confirmation, :coordinator_status, :jobs_warm, :behind_ms,
+  :clock_offset_ms, :claims_upto, :inputs_id, :now, :now)
+ON CONFLICT (name) DO UPDATE SET address = excluded.address, version = excluded.version, pid = excluded.pid,
+  role = excluded.role, confirmation = excluded.confirmation, coordinator_status = excluded.coordinator_status,
+  jobs_warm = excluded.jobs_warm, behind_ms = excluded.behind_ms, clock_offset_ms = excluded.clock_offset_ms,
+  claims_upto = excluded.claims_upto, inputs_id = excluded.inputs_id, seen_at = excluded.seen_at,
+  started_at = CASE WHEN nodes.pid = excluded.pid AND nodes.address = excluded.address
+                    THEN nodes.started_at ELSE excluded.started_at END
+"""
+
+
+class SqliteTerms:
+    """Implements ``TermStore``."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    def cluster(self) -> ClusterState:
+        with self._connection.snapshot() as connection:
+            row = connection.execute(_CLUSTER).fetchone()
+        cluster_id, term, leader, since, elected_by, strategy, coordinator, halted, inputs_id, resign = row
+        return ClusterState(
+            cluster_id=cluster_id,
+            term=term,
+            leader=leader,
+            leader_since=None if since is None else from_micros(since),
+            elected_by=None if elected_by is None else ElectedBy(elected_by),
+            strategy=Strategy(strategy),
+            coordinator=coordinator,
+            halted=bool(halted),
+            inputs_id=inputs_id,
+            resign_requested=bool(resign),
+            database_now=self._connection.now(),
+        )
+
+    def enroll(self, coordinator: str, inputs_id: str, zone_data: str, engine: int) -> ClusterState:
+        state = self.cluster()
+        if not state.coordinator or not state.inputs_id:
+            with self._connection.transaction() as connection:
+                connection.execute(
+                    "UPDATE cluster SET coordinator = ? WHERE id = 1 AND coordinator = ''", [coordinator]
+                )
+                first = connection.execute(
+                    "UPDATE cluster SET inputs_id = ? WHERE id = 1 AND inputs_id = ''", [inputs_id]
+                )
+                if first.rowcount == 1:
+                    connection.execute(
+                        "INSERT INTO inputs (inputs_id, zone_data, engine, accepted_at, accepted_by) "
+                        "VALUES (?, ?, ?, ?, 'first node') ON CONFLICT DO NOTHING",
+                        [inputs_id, zone_data, engine, self._connection.now_micros()],
+                    )
+            state = self.cluster()
+        check_coordinator(state, coordinator)
+        return state
+
+    def take(self, expected_term: int, node: str, elected_by: ElectedBy) -> TermTaken | None:
+        with self._connection.transaction() as connection:
+            before = connection.execute(_BEFORE, [expected_term]).fetchone()
+            if before is None:
+                return None
+            leader, left_by, left_at, last_beat = before
+            predecessor = leader or left_by
+            if predecessor is None:
+                ended, gap_from = EndedBy.NONE, None
+            elif leader is None:
+                ended, gap_from = EndedBy.RESIGNED, left_at
+            else:
+                ended = EndedBy.FORCED if elected_by is ElectedBy.FORCED else EndedBy.VANISHED
+                gap_from = last_beat
+            term, taken_at = expected_term + 1, self._connection.now_micros()
+            connection.execute(_TAKE, [node, taken_at, elected_by.value])
+            connection.execute(_TAKE_HEARTBEAT, [term, taken_at])
+            values = [term, node, elected_by.value, taken_at, predecessor, ended.value, gap_from]
+            connection.execute(_RECORD_TAKEOVER, values)
+            detail = {
+                "term": term,
+                "elected_by": elected_by.value,
+                "predecessor": predecessor,
+                "predecessor_ended": ended.value,
+            }
+            record_event(connection, taken_at, node, "term.taken", detail)
+            notify(self._connection, connection, Channel.JOBS)
+        gap = None if gap_from is None else from_micros(gap_from)
+        return TermTaken(term, from_micros(taken_at), predecessor, ended, gap)
+
+    def leave(self, term: int) -> bool:
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            gone = connection.execute(_LEAVE, [now, term]).fetchall()
+            if not gone:
+                return False
+            record_event(connection, now, gone[0][0], "leader.left", {"term": term})
+            notify(self._connection, connection, Channel.JOBS)
+        return True
+
+    def beat(self, term: int, confirmation: Confirmation) -> bool:
+        with self._connection.transaction() as connection:
+            values = [self._connection.now_micros(), confirmation.value, term]
+            rows = connection.execute(_BEAT, values).fetchall()
+        return bool(rows and rows[0][0])
+
+    def heartbeat(self) -> Heartbeat:
+        with self._connection.snapshot() as connection:
+            row = connection.execute("SELECT term, counter, at, confirmation FROM heartbeat WHERE id = 1").fetchone()
+        term, counter, at, confirmation = row
+        return Heartbeat(term, counter, from_micros(at), Confirmation(confirmation))
+
+    def report(self, report: NodeReport) -> None:
+        values: dict[str, object] = {
+            key: to_micros(value) if isinstance(value, datetime) else value
+            for key, value in node_values(report).items()
+        }
+        with self._connection.transaction() as connection:
+            connection.execute(_REPORT, {**values, "now": self._connection.now_micros()})
+
+    def forget(self, node: str) -> None:
+        with self._connection.transaction() as connection:
+            connection.execute("DELETE FROM nodes WHERE name = ?", [node])
+
+    def terminate_stuck(self, older_than: timedelta = timedelta(seconds=2)) -> int:
+        """0: SQLite has no backends; a process frozen in a transaction blocks the others."""
+        return 0
+
+
+def record_event(
+    connection: sqlite3.Connection,
+    at: int,
+    actor: str,
+    action: str,
+    detail: dict[str, object],
+    job_id: int | None = None,
+) -> None:
+    """Add an event to the audit log, in the transaction open on ``connection``; ``at`` in microseconds."""
+    connection.execute(
+        "INSERT INTO events (at, actor, action, job_id, detail) VALUES (?, ?, ?, ?, ?)",
+        [at, actor, action, job_id, json.dumps(detail, sort_keys=True, ensure_ascii=False)],
+    )
