@@ -21,7 +21,6 @@ from sexton_tui.local_cluster import LocalCluster, only_one_here, programs
 
 if TYPE_CHECKING:
     from sexton.process_settings import ProcessSettings
-
     from sexton.store.protocol import Store
 
 FOLDER = Path(".sexton")
@@ -98,7 +97,6 @@ def _opened(settings: ProcessSettings, path: Path) -> Iterator[Store]:
     """The store, with the schema brought up to date and the job files applied. Bad files change nothing."""
     from sexton.jobfiles.load import load_job_files
     from sexton.jobfiles.plan import plan_changes
-
     from sexton.store import open_store
     from sexton.store.protocol import StoreOptions
     from sexton.store.schema import upgrade

@@ -1,0 +1,143 @@
+"""From the keys of one job (and its file's defaults) to a resolved definition, or to what is wrong between keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping as Values
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from sexton.errors import InvalidSchedule
+from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, place_of, read_keys
+from sexton.jobfiles.problems import FileProblems
+from sexton.jobfiles.readings import BAD
+from sexton.jobfiles.yaml_nodes import Mapping
+from sexton.jobs import CommandTarget, JobDefinition, MissedRules, PythonTarget, RetryRules, ShellTarget, Target
+from sexton.schedules import schedule_from_spec
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(microseconds=1)
+_PLAIN_FIELDS = (
+    "timezone",
+    "start",
+    "end",
+    "hash_seed",
+    "enabled",
+    "cwd",
+    "stdin",
+    "success_codes",
+    "queue",
+    "priority",
+    "overlap",
+    "max_runtime",
+    "kill_after",
+    "on_worker_lost",
+    "description",
+    "owner",
+    "tags",
+    "renamed_from",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JobNode:
+    """One job as it stands in its file."""
+
+    name: str
+    node: Mapping
+
+
+def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProblems) -> JobDefinition | None:
+    """The job's definition with ``defaults`` merged and all resolved; None where a fault was reported."""
+    before = len(problems.found)
+    own = read_keys(job.node, JOB_KEYS, "a job", problems)
+    _check_targets(job, own, problems)
+    if "schedule" not in own:
+        problems.add(job.node, f"the job {job.name} has no schedule; write e.g. schedule: '0 2 * * *'")
+    if own.get("renamed_from") == job.name:
+        problems.add(place_of(job.node, "renamed_from"), f"renamed_from: {job.name} is this job's own name; remove it")
+    if len(problems.found) > before:
+        return None
+    values = _merged(defaults, own)
+    if BAD in values.values():
+        return None  # a default was refused; it has been reported where it stands
+    definition = _definition(job.name, values)
+    _check_schedule(job, definition, problems)
+    _check_retries(job, definition.retries, problems)
+    return definition if len(problems.found) == before else None
+
+
+def _check_targets(job: JobNode, own: Values[str, Any], problems: FileProblems) -> None:
+    given = [name for name in (*TARGETS, *LATER_TARGETS) if name in own]
+    if not given:
+        problems.add(job.node, f"the job {job.name} has no target; write one of {', '.join(TARGETS)}")
+    elif len(given) > 1:
+        second = job.node.entries[given[1]][0]
+        problems.add(second, f"the job {job.name} has the targets {' and '.join(given)}; keep exactly one")
+    for name in ("args", "kwargs"):
+        if name in own and given and "python" not in given:
+            place = job.node.entries[name][0]
+            problems.add(place, f"{name} goes with 'python' only; put what '{given[0]}' needs into '{given[0]}'")
+
+
+def _merged(defaults: Values[str, Any], own: Values[str, Any]) -> dict[str, Any]:
+    merged = {**defaults, **own}
+    for name in MAPPINGS:
+        if isinstance(defaults.get(name), dict) and isinstance(own.get(name), dict):
+            merged[name] = {**defaults[name], **own[name]}
+    return merged
+
+
+def _definition(name: str, values: Values[str, Any]) -> JobDefinition:
+    plain = {field: values[field] for field in _PLAIN_FIELDS if field in values}
+    return JobDefinition(
+        name=name,
+        schedule_parts=values["schedule"],
+        target=_target(values),
+        env=values.get("env", {}),
+        retries=RetryRules(**values.get("retries", {})),
+        missed=MissedRules(**values.get("missed", {})),
+        **plain,
+    )
+
+
+def _target(values: Values[str, Any]) -> Target:
+    if "command" in values:
+        return CommandTarget(values["command"])
+    if "shell" in values:
+        return ShellTarget(values["shell"])
+    return PythonTarget(values["python"], tuple(values.get("args", ())), values.get("kwargs", {}))
+
+
+def _check_schedule(job: JobNode, definition: JobDefinition, problems: FileProblems) -> None:
+    spec = definition.schedule_text(definition.hash_seed or definition.name)
+    if why := _why_never(spec):
+        bounds = place_of(job.node, "end", "start", "schedule") if "start" in why or "end" in why else None
+        problems.add(bounds or place_of(job.node, "schedule"), why)
+
+
+@lru_cache(maxsize=8192)
+def _why_never(spec: str) -> str | None:
+    """Why a schedule is refused, or has no tick at all."""
+    data = json.loads(spec)
+    try:
+        schedule = schedule_from_spec(data)
+    except InvalidSchedule as error:
+        return str(error)
+    if data["start"] is not None:
+        first = schedule.next_after(datetime.fromisoformat(data["start"]) - timedelta(microseconds=1))
+    elif data["end"] is not None:
+        first = schedule.previous_before(datetime.fromisoformat(data["end"]))
+    else:
+        first = schedule.next_after(_BEGINNING)
+    if first is None:
+        between = "between its start and its end" if data["start"] or data["end"] else "ever"
+        return f"the schedule has no tick {between}; mend the schedule, its start or its end"
+    return None
+
+
+def _check_retries(job: JobNode, retries: RetryRules, problems: FileProblems) -> None:
+    if retries.max and retries.max_delay < retries.delay:
+        place = place_of(job.node, "retries")
+        problems.add(place, "retries: max_delay is shorter than delay; raise max_delay or lower delay")

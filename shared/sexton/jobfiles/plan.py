@@ -1,0 +1,177 @@
+"""What applying job files would change, against the cluster's jobs as they stand. Values in, a plan out.
+
+* Jobs are matched by name, whatever its case; a name spelt differently is a rename.
+* ``renamed_from`` moves a job of the cluster to a new name, with its cursor, history and hash seed. Once the new name
+  exists it is ignored; an old name that the cluster does not know is refused.
+* A job of the cluster that no file names is missing. It stays, unless ``prune`` retires it; more than the larger of
+  1 and 10 % of the cluster's jobs at once only up to an explicit ``prune_limit``.
+* Every change carries the revision it was planned against, so that a cluster that moved on meanwhile refuses it all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sexton.errors import InvalidJobFile, Problem, Refused
+from sexton.jobfiles.load import LoadedJob
+from sexton.jobs import JobDefinition
+from sexton.settings import format_duration
+from sexton.store.protocol import ChangeKind, CurrentJob, JobChange
+
+_NAMED_AT_MOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One key whose value changes, as texts."""
+
+    key: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """A job of the cluster that gets a new revision; ``renamed`` where its name changes with it."""
+
+    current: CurrentJob
+    definition: JobDefinition
+    differences: tuple[Difference, ...]
+
+    @property
+    def renamed(self) -> bool:
+        return self.current.name != self.definition.name
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyPlan:
+    """What one apply does. ``missing`` stay; ``retired`` are those of them that prune takes out."""
+
+    added: tuple[JobDefinition, ...]
+    revised: tuple[Revised, ...]
+    unchanged: tuple[str, ...]
+    missing: tuple[CurrentJob, ...]
+    retired: tuple[CurrentJob, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.added or self.revised or self.retired)
+
+    def changes(self) -> tuple[JobChange, ...]:
+        """The plan as one edit: names are freed before they are taken."""
+        retire = [
+            JobChange(ChangeKind.RETIRE, job.job_id, expected_revision=job.revision, why="not in the job files")
+            for job in self.retired
+        ]
+        revise = [
+            JobChange(ChangeKind.REVISE, one.current.job_id, one.definition, one.current.revision)
+            for one in self.revised
+        ]
+        create = [JobChange(ChangeKind.CREATE, definition=definition) for definition in self.added]
+        return (*retire, *revise, *create)
+
+
+def plan_apply(
+    jobs: Sequence[LoadedJob],
+    current: Sequence[CurrentJob],
+    *,
+    prune: bool = False,
+    prune_limit: int | None = None,
+) -> ApplyPlan:
+    """The plan. Raises InvalidJobFile for renames the cluster contradicts, Refused for more pruning than allowed."""
+    by_name = {job.name.lower(): job for job in current}
+    added: list[JobDefinition] = []
+    revised: list[Revised] = []
+    unchanged: list[str] = []
+    kept: set[int] = set()
+    problems: list[Problem] = []
+    for job in jobs:
+        before = by_name.get(job.name.lower())
+        old_name = job.definition.renamed_from
+        if before is None and old_name is not None:
+            before = by_name.get(old_name.lower())
+            if before is None:
+                problems.append(
+                    job.problem(
+                        f"renamed_from: the cluster knows neither {old_name} nor {job.name}; remove the key, or mend it",
+                        at_rename=True,
+                    )
+                )
+                continue
+        if before is None:
+            added.append(job.definition)
+            continue
+        kept.add(before.job_id)
+        differences = differences_between(before.definition, job.definition)
+        if differences:
+            revised.append(Revised(before, job.definition, differences))
+        else:
+            unchanged.append(job.name)
+    if problems:
+        raise InvalidJobFile(problems)
+    missing = tuple(job for job in current if job.job_id not in kept)
+    if prune:
+        _check_prune(missing, len(current), prune_limit)
+    return ApplyPlan(tuple(added), tuple(revised), tuple(unchanged), missing, missing if prune else ())
+
+
+def _check_prune(missing: Sequence[CurrentJob], total: int, prune_limit: int | None) -> None:
+    allowed = max(1, total // 10) if prune_limit is None else prune_limit
+    if len(missing) <= allowed:
+        return
+    names = ", ".join(job.name for job in missing[:_NAMED_AT_MOST])
+    more = ", ..." if len(missing) > _NAMED_AT_MOST else ""
+    raise Refused(
+        f"--prune would retire {len(missing)} of {total} jobs ({names}{more}), more than the {allowed} allowed",
+        hint=f"nothing was changed; if this is meant, add --prune-limit {len(missing)}",
+    )
+
+
+def differences_between(old: JobDefinition, new: JobDefinition) -> tuple[Difference, ...]:
+    """The keys in which two definitions differ, with both values as a job file writes them."""
+    before, after = _flat(old), _flat(new)
+    keys = sorted(before.keys() | after.keys())
+    return tuple(
+        Difference(key, before.get(key, "-"), after.get(key, "-")) for key in keys if before.get(key) != after.get(key)
+    )
+
+
+def _flat(definition: JobDefinition) -> dict[str, str]:
+    """Every key of a definition by its dotted name in job files, as text."""
+    data = json.loads(definition.to_text())
+    target = data.pop("target")
+    return {**_flatten(data), **_flatten(target)}
+
+
+def _flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in data.items():
+        name = prefix + key.removesuffix("_ms")
+        if isinstance(value, dict) and key in ("env", "missed", "retries"):
+            flat.update(_flatten(value, f"{name}."))
+        elif key.endswith("_ms") and isinstance(value, int):
+            flat[name] = format_duration(timedelta(milliseconds=value))
+        elif key == "schedule":
+            flat[name] = schedule_summary(value)
+        else:
+            flat[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return flat
+
+
+def schedule_summary(parts: Sequence[Mapping[str, Any]]) -> str:
+    """A schedule's canonical parts in a few words: ``0 2 * * *``, ``every 15m``, ``at 3 instants``."""
+    return " + ".join(_part_summary(part) for part in parts)
+
+
+def _part_summary(part: Mapping[str, Any]) -> str:
+    if "cron" in part:
+        return str(part["cron"])
+    if "every_ms" in part:
+        every = f"every {format_duration(timedelta(milliseconds=part['every_ms']))}"
+        return every if part["anchor"] == "1970-01-01T00:00:00Z" else f"{every} from {part['anchor']}"
+    instants = part["at"]
+    return f"at {', '.join(instants)}" if len(instants) <= 3 else f"at {len(instants)} instants from {instants[0]}"

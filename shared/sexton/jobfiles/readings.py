@@ -1,0 +1,344 @@
+"""How the value of a key is read from a node: one small value per kind, put together in ``keys``.
+
+Every reading either returns the value or reports, at the node, the faulty value and what to write instead, and returns
+``BAD``. The readings hold their limits as data, so that a schema for editors can be made from the same table.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any, Final, Protocol
+
+from sexton.jobfiles.problems import FileProblems, shown
+from sexton.jobfiles.yaml_nodes import Mapping, Node, Scalar, Sequence, kind_of
+from sexton.jobfiles.yaml_words import has_leading_zero, number, whole_number, why_not_text
+from sexton.settings import format_duration, parse_duration
+
+
+class _Bad(Enum):
+    BAD = "bad"
+
+
+BAD: Final = _Bad.BAD
+"""Stands for a value that was refused; the fault has been reported."""
+
+
+class Reading(Protocol):
+    """Reads one kind of value."""
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        """The value, or BAD with the fault reported. ``key`` is how messages call it."""
+        ...
+
+
+def read_scalar(node: Node, key: str, problems: FileProblems, wanted: str) -> Scalar | None:
+    """``node`` where it is a single value; else None, reported."""
+    if isinstance(node, Scalar):
+        return node
+    problems.add(node, f"{key} is {kind_of(node)}; write {wanted}")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of at most ``longest`` characters that ``pattern`` (if any) matches whole."""
+
+    longest: int = 65_536
+    shortest: int = 0
+    pattern: str | None = None
+    wanted: str = "a text"
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        scalar = read_scalar(node, key, problems, self.wanted)
+        if scalar is None:
+            return BAD
+        text = scalar.text
+        if scalar.is_plain and (why := why_not_text(text)):
+            problems.add(node, f"{key}: {text} {why}" if text else f"{key} {why}, or remove the key")
+            return BAD
+        if not _is_storable(text):
+            problems.add(
+                node, f"{key}: {shown(text)} holds a NUL or half a character, which no database stores; remove it"
+            )
+            return BAD
+        if len(text) > self.longest:
+            problems.add(node, f"{key}: {shown(text)} has {len(text)} characters; at most {self.longest} are allowed")
+            return BAD
+        if len(text) < self.shortest:
+            problems.add(node, f"{key} is empty; write {self.wanted}, or remove the key")
+            return BAD
+        if self.pattern is not None and not re.fullmatch(self.pattern, text):
+            problems.add(node, f"{key}: {shown(text)} is not {self.wanted}")
+            return BAD
+        return text
+
+
+def _is_storable(text: str) -> bool:
+    return "\0" not in text and (text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text))
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number within limits."""
+
+    least: int
+    most: int
+
+    @property
+    def wanted(self) -> str:
+        return f"a whole number from {self.least} to {self.most}"
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        scalar = read_scalar(node, key, problems, self.wanted)
+        if scalar is None:
+            return BAD
+        value = whole_number(scalar.text) if scalar.is_plain else None
+        if value is not None and self.least <= value <= self.most:
+            return value
+        if scalar.is_plain and has_leading_zero(scalar.text):
+            why = "has a leading zero, which is octal to some YAML readers; write it without"
+        elif not scalar.is_plain and whole_number(scalar.text) is not None:
+            why = "stands in quotes; write the number without them"
+        else:
+            why = f"is not {self.wanted}"
+        problems.add(node, f"{key}: {shown(scalar.text)} {why}")
+        return BAD
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """A number within limits."""
+
+    least: float
+    most: float
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        wanted = f"a number from {self.least:g} to {self.most:g}"
+        scalar = read_scalar(node, key, problems, wanted)
+        if scalar is None:
+            return BAD
+        value = number(scalar.text) if scalar.is_plain else None
+        if value is not None and self.least <= value <= self.most:
+            return float(value)
+        problems.add(node, f"{key}: {shown(scalar.text)} is not {wanted}")
+        return BAD
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """``true`` or ``false``, and none of the other words YAML has for them."""
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        scalar = read_scalar(node, key, problems, "true or false")
+        if scalar is None:
+            return BAD
+        if scalar.is_plain and scalar.text in ("true", "false"):
+            return scalar.text == "true"
+        meant = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+        word = scalar.text.lower()
+        what = meant.get(word, word if word in ("true", "false") else "true or false, without quotes")
+        problems.add(node, f"{key}: {shown(scalar.text)} is not true or false; write {what}")
+        return BAD
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """``30s``, ``1h30m``; at least ``least``, at most ``most``."""
+
+    least: timedelta = timedelta(0)
+    most: timedelta = timedelta(days=36_500)
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        wanted = "a duration such as 30s, 15m or 1h30m"
+        scalar = read_scalar(node, key, problems, wanted)
+        if scalar is None:
+            return BAD
+        text = scalar.text
+        if whole_number(text) not in (None, 0) and not text.startswith("-"):
+            problems.add(node, f"{key}: {shown(text)} has no unit; write e.g. {text}s or {text}m")
+            return BAD
+        if text.startswith("-"):
+            problems.add(node, f"{key}: {shown(text)} is negative; write {wanted}")
+            return BAD
+        try:
+            value = parse_duration(text)
+        except ValueError as error:
+            problems.add(node, f"{key}: {error}" if text else f"{key} is empty; write {wanted}")
+            return BAD
+        if not self.least <= value <= self.most:
+            bound = f"at least {format_duration(self.least)}" if value < self.least else f"at most {self.most.days}d"
+            problems.add(node, f"{key}: {shown(text)} is not allowed; it must be {bound}")
+            return BAD
+        return value
+
+
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\s?(Z|z|[+-]\d\d:?\d\d)?")
+_FIRST_YEAR, _LAST_YEAR = 1970, 2200
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """An instant with its offset, on a whole millisecond; in UTC once read."""
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        wanted = "an instant with its offset, such as 2026-12-24T18:00:00+01:00"
+        scalar = read_scalar(node, key, problems, wanted)
+        if scalar is None:
+            return BAD
+        try:
+            return instant_of(scalar.text)
+        except ValueError as error:
+            problems.add(node, f"{key}: {error}")
+            return BAD
+
+
+def instant_of(text: str) -> datetime:
+    """The instant that ``text`` says, in UTC. Raises ValueError, with the value and what to write instead."""
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        hint = "write an instant with its offset, such as 2026-12-24T18:00:00+01:00"
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            hint = f"write the time and the offset too, such as {text}T00:00:00Z"
+        raise ValueError(f"{shown(text)} is not an instant; {hint}")
+    if match[3] is None:
+        raise ValueError(f"{shown(text)} has no offset; write {match[1]}T{match[2]}Z, or e.g. +01:00 in place of the Z")
+    try:
+        instant = datetime.fromisoformat(f"{match[1]}T{match[2]}{match[3].upper()}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{shown(text)} is no date and time of the calendar") from None
+    if not _FIRST_YEAR <= instant.year <= _LAST_YEAR:
+        raise ValueError(f"{shown(text)} lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}")
+    if instant.microsecond % 1000:
+        raise ValueError(f"{shown(text)} is finer than a millisecond; schedules fall on whole ones")
+    return instant
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One word of a few, each with the value it stands for; ``later`` are words of a coming version."""
+
+    words: dict[str, Any]
+    later: tuple[str, ...] = ()
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        wanted = " or ".join(filter(None, [", ".join([*self.words][:-1]), [*self.words][-1]]))
+        scalar = read_scalar(node, key, problems, wanted)
+        if scalar is None:
+            return BAD
+        if scalar.text in self.words:
+            return self.words[scalar.text]
+        if scalar.text in self.later:
+            problems.add(node, f"{key}: {scalar.text} comes with a later version; write {wanted}")
+        else:
+            problems.add(node, f"{key}: {shown(scalar.text)} is not {wanted}")
+        return BAD
+
+
+@dataclass(frozen=True, slots=True)
+class OrNull:
+    """What ``inner`` reads, or ``null``, which is None."""
+
+    inner: Reading
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        if isinstance(node, Scalar) and node.is_plain and node.text in ("null", "~", ""):
+            if node.text == "null":
+                return None
+            what = f"{node.text!r} is not null to every YAML reader" if node.text else "the value is missing"
+            problems.add(node, f"{key}: {what}; write null, or remove the key")
+            return BAD
+        return self.inner.read(node, key, problems)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of what ``inner`` reads, as a tuple."""
+
+    inner: Reading
+    shortest: int = 0
+    longest: int = 10_000
+    wanted: str = "a list"
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        if not isinstance(node, Sequence):
+            value = f"{key}: {shown(node.text)}" if isinstance(node, Scalar) else key
+            problems.add(node, f"{value} is {kind_of(node)}; write {self.wanted}")
+            return BAD
+        if not self.shortest <= len(node.items) <= self.longest:
+            problems.add(node, f"{key} has {len(node.items)} items; write {self.shortest} to {self.longest} of them")
+            return BAD
+        values = [self.inner.read(item, f"{key}[{place}]", problems) for place, item in enumerate(node.items)]
+        return BAD if BAD in values else tuple(values)
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A mapping from texts that ``pattern`` matches to what ``inner`` reads."""
+
+    inner: Reading
+    pattern: str
+    wanted_key: str
+    longest: int = 1_000
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        if not isinstance(node, Mapping):
+            problems.add(node, f"{key} is {kind_of(node)}; write a mapping, such as {key}: {{NAME: 'value'}}")
+            return BAD
+        if len(node.entries) > self.longest:
+            problems.add(node, f"{key} has {len(node.entries)} entries; at most {self.longest} are allowed")
+            return BAD
+        found: dict[str, Any] = {}
+        for name, (key_node, value_node) in node.entries.items():
+            if not re.fullmatch(self.pattern, name):
+                problems.add(key_node, f"{key}: {shown(name)} is not {self.wanted_key}")
+                found[name] = BAD
+            else:
+                found[name] = self.inner.read(value_node, f"{key}.{name}", problems)
+        return BAD if BAD in found.values() else found
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """Any JSON value: what a target's arguments may be. Dates and the like are to be quoted."""
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        if isinstance(node, Sequence):
+            items = [self.read(item, f"{key}[{place}]", problems) for place, item in enumerate(node.items)]
+            return BAD if any(item is BAD for item in items) else items
+        if isinstance(node, Mapping):
+            entries = {name: self.read(value, f"{key}.{name}", problems) for name, (_, value) in node.entries.items()}
+            return BAD if any(value is BAD for value in entries.values()) else entries
+        if node.is_plain:
+            words = {"null": None, "true": True, "false": False}
+            if node.text in words:
+                return words[node.text]
+            if (value := number(node.text)) is not None:
+                return value
+        return Text().read(node, key, problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A key of a coming version: its default is accepted (and needs no code), all else is refused by name."""
+
+    default: Any
+    default_text: str
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        silent = FileProblems(problems.file)
+        value = Json().read(node, key, silent)
+        if not silent.found and (value == self.default or self._is_part(value)):
+            return self.default
+        problems.add(node, f"{key} comes with a later version; remove it (until then it is {self.default_text})")
+        return BAD
+
+    def _is_part(self, value: Any) -> bool:
+        """Whether a mapping says only what the default says."""
+        return (
+            isinstance(value, dict)
+            and isinstance(self.default, dict)
+            and all(key in self.default and self.default[key] == entry for key, entry in value.items())
+        )

@@ -1,0 +1,143 @@
+"""The keys that say when: `schedule` in its forms, and `timezone`.
+
+A schedule's parts come out in the canonical form that revisions store (``JobDefinition.schedule_parts``). Whether an
+expression means anything is asked of the tick engine, once per text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from sexton.cron_expression import CronExpression
+from sexton.errors import InvalidSchedule
+from sexton.jobfiles.problems import FileProblems, shown
+from sexton.jobfiles.readings import BAD, Duration, Instant, ListOf, Text
+from sexton.jobfiles.yaml_nodes import Mapping, Node, Scalar, Sequence
+from sexton.jobfiles.yaml_words import why_not_text
+from sexton.schedules import MIN_INTERVAL
+from sexton.zones import load_zone
+
+MAX_PARTS = 100
+_EPOCH_TEXT = "1970-01-01T00:00:00Z"
+_FORMS = "a cron text such as '0 2 * * *', {every: 15m} or {at: [2026-12-24T18:00:00+01:00]}"
+_PART_KEYS = ("cron", "every", "anchor", "at")
+_CALENDAR_KEYS = ("calendar", "month_end")
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneName:
+    """A zone of the IANA database, by its exact name."""
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        text = Text(longest=100, shortest=1, wanted="a zone such as Europe/Berlin").read(node, key, problems)
+        if text is BAD:
+            return BAD
+        why = _why_no_zone(text)
+        if why is None:
+            return text
+        problems.add(node, why)
+        return BAD
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleParts:
+    """A cron text, one mapping, or a list of these; a tuple of canonical parts."""
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        if not isinstance(node, Sequence):
+            part = _read_part(node, key, problems)
+            return BAD if part is BAD else (part,)
+        if not 1 <= len(node.items) <= MAX_PARTS:
+            problems.add(node, f"{key} has {len(node.items)} parts; write 1 to {MAX_PARTS}, each {_FORMS}")
+            return BAD
+        parts = [_read_part(item, f"{key}[{place}]", problems) for place, item in enumerate(node.items)]
+        return BAD if any(part is BAD for part in parts) else tuple(parts)
+
+
+def _read_part(node: Node, key: str, problems: FileProblems) -> Any:
+    if isinstance(node, Scalar):
+        return _read_cron(node, key, problems)
+    if not isinstance(node, Mapping):
+        problems.add(node, f"{key} is a list in a list; write {_FORMS}")
+        return BAD
+    given = [name for name in ("cron", "every", "at") if name in node.entries]
+    if any(name in node.entries for name in _CALENDAR_KEYS):
+        place = next(node.entries[name][0] for name in _CALENDAR_KEYS if name in node.entries)
+        problems.add(place, f"{key}: schedules by calendar come with a later version; write cron, every or at")
+        return BAD
+    unknown = [entry[0] for name, entry in node.entries.items() if name not in _PART_KEYS]
+    for key_node in unknown:
+        problems.add(key_node, f"{shown(key_node.text)} is not a key of a schedule; write {_FORMS}")
+    if len(given) != 1:
+        if not unknown:
+            says = f"says {' and '.join(given)}" if given else "says neither cron, every nor at"
+            problems.add(node, f"{key} {says}; write exactly one of them")
+        return BAD
+    if "anchor" in node.entries and given != ["every"]:
+        problems.add(node.entries["anchor"][0], f"{key}: anchor goes with every only; remove it")
+        return BAD
+    value = node.entries[given[0]][1]
+    if given == ["cron"]:
+        part = _read_cron(value, f"{key}.cron", problems)
+    elif given == ["every"]:
+        part = _read_every(node, value, key, problems)
+    else:
+        part = _read_at(value, f"{key}.at", problems)
+    return BAD if unknown else part
+
+
+def _read_cron(node: Node, key: str, problems: FileProblems) -> Any:
+    if isinstance(node, Scalar) and node.is_plain and (why := why_not_text(node.text)):
+        problems.add(node, f"{key}: {node.text} {why}" if node.text else f"{key} is missing; write {_FORMS}")
+        return BAD
+    text = Text(longest=10_000, wanted="a cron text").read(node, key, problems)
+    if text is BAD:
+        return BAD
+    if why := _why_no_cron(text):
+        problems.add(node, f"{key}: {why}")
+        return BAD
+    return {"cron": " ".join(text.split())}
+
+
+def _read_every(node: Mapping, value: Node, key: str, problems: FileProblems) -> Any:
+    every = Duration(least=MIN_INTERVAL).read(value, f"{key}.every", problems)
+    anchor: Any = _EPOCH_TEXT
+    if "anchor" in node.entries:
+        instant = Instant().read(node.entries["anchor"][1], f"{key}.anchor", problems)
+        anchor = instant if instant is BAD else _iso(instant)
+    if every is BAD or anchor is BAD:
+        return BAD
+    return {"every_ms": every // timedelta(milliseconds=1), "anchor": anchor}
+
+
+def _read_at(node: Node, key: str, problems: FileProblems) -> Any:
+    wanted = "a list of instants with their offsets, such as ['2026-12-24T18:00:00+01:00']"
+    instants = ListOf(Instant(), shortest=1, wanted=wanted).read(node, key, problems)
+    if instants is BAD:
+        return BAD
+    return {"at": [_iso(instant) for instant in sorted(set(instants))]}
+
+
+def _iso(instant: datetime) -> str:
+    return instant.isoformat().replace("+00:00", "Z")
+
+
+@lru_cache(maxsize=4096)
+def _why_no_cron(text: str) -> str | None:
+    try:
+        CronExpression.parse(text)
+    except InvalidSchedule as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _why_no_zone(name: str) -> str | None:
+    try:
+        load_zone(name)
+    except InvalidSchedule as error:
+        return str(error)
+    return None

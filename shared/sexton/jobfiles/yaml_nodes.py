@@ -1,0 +1,264 @@
+"""YAML text as nodes that remember where they stand and how they were written.
+
+PyYAML only splits the text into events; nothing here turns ``no`` into False, ``12:30`` into 750, or the second of two
+equal keys into the only one. What a scalar means is decided by the key it belongs to (``readings``). Refused here, with
+the place: what is not YAML, tags, merge keys, keys that are not plain texts, duplicate keys, several documents,
+aliases to themselves, and more depth or nodes than any job file needs.
+
+A value that starts with a character YAML reserves (``*/5 * * * *``, ``@daily``) stops any YAML reader at once. Such a
+line is reported and then read as if it were quoted, so that the file's other faults are found in the same go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+
+from sexton.jobfiles.problems import FileProblems, shown
+from sexton.jobfiles.yaml_words import why_not_text
+
+MAX_DEPTH = 32
+MAX_NODES = 10_000_000
+MAX_REPAIRS = 50
+_MERGE_KEY = "<<"
+
+_LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One text; ``is_plain``: written without quotes."""
+
+    line: int
+    column: int
+    text: str
+    is_plain: bool
+    size: int = 1
+
+
+@dataclass(slots=True)
+class Sequence:
+    """A list; ``size``: values in it, itself included, aliases written out."""
+
+    line: int
+    column: int
+    items: list[Node] = field(default_factory=list)
+    size: int = 1
+
+
+@dataclass(slots=True)
+class Mapping:
+    """A mapping; keys are texts, unique, in the order of the file."""
+
+    line: int
+    column: int
+    entries: dict[str, tuple[Scalar, Node]] = field(default_factory=dict)
+    size: int = 1
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def kind_of(node: Node) -> str:
+    """What a node is, as messages say it."""
+    return {Scalar: "a single value", Sequence: "a list", Mapping: "a mapping"}[type(node)]
+
+
+def parse(text: str, problems: FileProblems) -> Node | None:
+    """The text's one document, or None where nothing of it could be read; every fault goes to ``problems``."""
+    for _ in range(MAX_REPAIRS):
+        builder = _Builder(problems)
+        try:
+            return builder.build(yaml.parse(text, Loader=_LOADER))
+        except yaml.MarkedYAMLError as error:
+            repaired = _repair(text, error, problems)
+            if repaired is None:
+                _report(text, error, problems)
+                return None
+            problems.found = [problem for problem in problems.found if problem not in builder.reported]
+            text = repaired
+        except _Unreadable:
+            return None
+    problems.add_at(1, 1, f"has more than {MAX_REPAIRS} values that must be quoted; quote them and try again")
+    return None
+
+
+def _place(event: yaml.Event) -> tuple[int, int]:
+    mark = event.start_mark
+    return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+
+
+class _Unreadable(Exception):
+    """A fault after which the rest of the document is not looked at; it has been reported."""
+
+
+class _Builder:
+    """Makes nodes from events without recursion, so that no file is deep enough to hurt."""
+
+    def __init__(self, problems: FileProblems) -> None:
+        self._problems = problems
+        self._anchors: dict[str, Node | None] = {}  # None: still being read
+        self._nodes = 0
+        self.reported: list[object] = []
+
+    def _add(self, event: yaml.Event, message: str) -> None:
+        self._problems.add_at(*_place(event), message)
+        self.reported.append(self._problems.found[-1])
+
+    def build(self, events: Iterator[yaml.Event]) -> Node | None:
+        root: Node | None = None
+        documents = 0
+        stack: list[_Open] = []
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    self._add(event, "starts a second document; a job file is one document, so remove the '---'")
+                    raise _Unreadable
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._check(event)
+                if len(stack) >= MAX_DEPTH:
+                    self._add(event, f"is nested deeper than {MAX_DEPTH} levels")
+                    raise _Unreadable
+                if event.anchor:
+                    self._anchors[event.anchor] = None
+                kind = Mapping if isinstance(event, yaml.MappingStartEvent) else Sequence
+                new: Sequence | Mapping = kind(*_place(event))
+                stack.append(_Open(new, event.anchor))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                done = stack.pop()
+                done.node.size = done.size
+                if done.anchor:
+                    self._anchors[done.anchor] = done.node
+                root = self._place(done.node, stack, event)
+            elif isinstance(event, yaml.ScalarEvent):
+                self._check(event)
+                scalar = Scalar(*_place(event), event.value, is_plain=event.style in (None, ""))
+                if event.anchor:
+                    self._anchors[event.anchor] = scalar
+                root = self._place(scalar, stack, event)
+            elif isinstance(event, yaml.AliasEvent):
+                root = self._place(self._resolve(event), stack, event)
+        return root
+
+    def _check(self, event: yaml.Event) -> None:
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            self._add(event, f"has the tag {shown(tag)}; job files have no tags, so remove it (quote what is a text)")
+
+    def _resolve(self, event: yaml.AliasEvent) -> Node:
+        anchor = str(event.anchor)
+        if anchor not in self._anchors:
+            self._add(event, f"*{anchor} names no anchor before it; if it is a cron expression, quote the schedule")
+            raise _Unreadable
+        node = self._anchors[anchor]
+        if node is None:
+            self._add(event, f"*{anchor} stands inside what it names; write the value out")
+            raise _Unreadable
+        return node
+
+    def _place(self, node: Node, stack: list[_Open], event: yaml.Event) -> Node:
+        self._nodes += 1
+        if isinstance(event, yaml.AliasEvent):
+            self._nodes += node.size
+        if self._nodes > MAX_NODES:
+            self._add(event, f"makes the file more than {MAX_NODES} values, aliases written out; use fewer aliases")
+            raise _Unreadable
+        if not stack:
+            return node
+        parent = stack[-1]
+        parent.size += node.size
+        if isinstance(parent.node, Sequence):
+            parent.node.items.append(node)
+        else:
+            self._place_in_mapping(parent, parent.node, node, event)
+        return node
+
+    def _place_in_mapping(self, parent: _Open, mapping: Mapping, node: Node, event: yaml.Event) -> None:
+        if not parent.awaits_value:
+            parent.key = self._key(node, mapping, event)
+            parent.awaits_value = True
+            return
+        parent.awaits_value = False
+        if parent.key is not None:
+            mapping.entries[parent.key.text] = (parent.key, node)
+
+    def _key(self, node: Node, mapping: Mapping, event: yaml.Event) -> Scalar | None:
+        """The key, or None (reported) where the entry is to be left out."""
+        if not isinstance(node, Scalar):
+            self._add(event, f"a key is {kind_of(node)}; keys are texts")
+            return None
+        if node.is_plain and node.text == _MERGE_KEY:
+            self._add(event, "'<<' merges mappings, which job files do not do; put shared keys under 'defaults'")
+            return None
+        if node.is_plain and (why := why_not_text(node.text)):
+            self._add(event, f"the key {node.text or 'here'} {why}")
+            return None
+        if (first := mapping.entries.get(node.text)) is not None:
+            line = first[0].line
+            self._add(event, f"the key {shown(node.text)} stands here a second time (first in line {line}); keep one")
+            return None
+        return node
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection being read."""
+
+    node: Sequence | Mapping
+    anchor: str | None
+    size: int = 1
+    awaits_value: bool = False
+    key: Scalar | None = None
+
+
+_RESERVED_VALUE = re.compile(
+    r"^(?P<before>\s*(?:-\s+)*(?:[\w.'\"-]+\s*:\s+)?)(?P<value>[*@%`&!|>].*?)(?P<after>\s*(?:\s#.*)?)$"
+)
+
+
+def _repair(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> str | None:
+    """``text`` with the value that YAML could not read in quotes (reported), or None where that is not the fault."""
+    mark = error.context_mark or error.problem_mark
+    if mark is None:
+        return None
+    lines = text.split("\n")
+    if mark.line >= len(lines):
+        return None
+    match = _RESERVED_VALUE.match(lines[mark.line].rstrip("\r"))
+    if match is None or match.start("value") != mark.column:
+        return None
+    value = match["value"].rstrip()
+    what = "quote the schedule" if re.match(r"[*@]", value) else "quote the value"
+    message = f"the value {value} starts with {value[0]!r}, which YAML reserves; {what}: {_quoted(value)}"
+    problems.add_at(mark.line + 1, mark.column + 1, message)
+    lines[mark.line] = f"{match['before']}{_quoted(value)}{match['after']}"
+    return "\n".join(lines)
+
+
+def _quoted(value: str) -> str:
+    return '"' + value + '"' if '"' not in value and "\\" not in value else "'" + value.replace("'", "''") + "'"
+
+
+def _report(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> None:
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+    problem = str(error.problem or error.context or "this is not YAML")
+    lines = text.split("\n")
+    here = lines[line] if line < len(lines) else ""
+    if "\t" in here[: column + 1] and not here[:column].strip():
+        message = "a tab stands in the indentation; YAML takes blanks only, so replace it by blanks"
+    elif "mapping values are not allowed" in problem:
+        message = "a ':' stands where none can be; quote the text it belongs to, or mend the indentation"
+    elif "end of stream" in problem:
+        started = f" (it starts in line {error.context_mark.line + 1})" if error.context_mark is not None else ""
+        message = f"a quoted text does not end{started}; close its quotes"
+    elif "maximum nesting depth" in problem:
+        message = f"is nested deeper than {MAX_DEPTH} levels"
+    else:
+        context = f" {error.context}" if error.context else ""
+        message = f"this is not YAML:{context} {problem}; mend it, or quote the text"
+    problems.add_at(line + 1, column + 1, message)

@@ -1,0 +1,251 @@
+"""Settings of one process: where the database is, what this process is called, how much it takes on.
+
+They come, in rising order, from ``/etc/sexton/sexton.toml``, ``~/.config/sexton/sexton.toml``, ``./sexton.toml``, the
+environment (``SEXTON_DATABASE``, ...) and options of the command line; key by key the last one wins. Settings of the
+*cluster* are in ``sexton.settings`` and live in the database.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from sexton.errors import InvalidSetting
+from sexton.settings import parse_duration
+
+FILE_NAME = "sexton.toml"
+DEFAULT_DATABASE = "sqlite:///.sexton/sexton.db"
+DEFAULT_COORDINATOR = "database:"
+SLOTS_PER_CORE = 2
+MAX_FILE_BYTES = 1024 * 1024
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class LogFormat(StrEnum):
+    CONSOLE = "console"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSettings:
+    """Every setting of a process. ``http``: ``HOST:PORT`` or None for off; ``allow``: None for everything."""
+
+    database: str
+    coordinator: str
+    name: str
+    queues: tuple[str, ...]
+    slots: int
+    poll: timedelta
+    drain: timedelta
+    http: str | None
+    log: LogFormat
+    allow: tuple[str, ...] | None
+
+    def __repr__(self) -> str:
+        return f"ProcessSettings(database={masked_url(self.database)!r}, name={self.name!r}, queues={self.queues!r})"
+
+
+def default_folders() -> tuple[Path, ...]:
+    """Where ``sexton.toml`` is looked for, nearest first."""
+    return (Path(), Path.home() / ".config" / "sexton", Path("/etc/sexton"))
+
+
+def load_process_settings(
+    flags: Mapping[str, str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    folders: Sequence[Path] | None = None,
+    config: Path | None = None,
+) -> ProcessSettings:
+    """The settings of this process. ``config`` names the one file to read in place of the folders' files.
+
+    Raises InvalidSetting, naming the file, variable or option that is wrong.
+    """
+    environ = os.environ if environ is None else environ
+    files = [config] if config is not None else [folder / FILE_NAME for folder in (folders or default_folders())]
+    if config is not None and not config.is_file():
+        raise InvalidSetting(f"the settings file {config} does not exist", hint="mend --config")
+    given: dict[str, tuple[object, str]] = {}
+    for file in reversed(files):
+        if file.is_file():
+            given.update({key: (value, f"{key} in {file}") for key, value in _read_file(file).items()})
+    for key in _READINGS:
+        variable = f"SEXTON_{key.upper()}"
+        if environ.get(variable):
+            given[key] = (environ[variable], variable)
+    for key, text in flags.items():
+        given[key] = (text, f"--{key}")
+    values: dict[str, Any] = {**_defaults()}
+    for key, (value, source) in given.items():
+        try:
+            values[key] = _READINGS[key](value)
+        except ValueError as error:
+            raise InvalidSetting(f"{source}: {error}") from None
+    return ProcessSettings(**values)
+
+
+def masked_url(url: str) -> str:
+    """``url`` with any password in it as ``***``: what may be shown."""
+    try:
+        parts = urlsplit(url)
+        netloc = parts.netloc
+        if "@" in netloc:
+            user, _, host = netloc.rpartition("@")
+            name, colon, _ = user.partition(":")
+            netloc = f"{name}{':***' if colon else ''}@{host}"
+        query = re.sub(r"(?i)((?:^|&)[^&=]*(?:password|passfile|secret|key)[^&=]*=)[^&]*", r"\1***", parts.query)
+        if not parts.netloc:  # sqlite:///x and database: keep their slashes
+            return url if query == parts.query else url.replace(parts.query, query)
+        return urlunsplit((parts.scheme, netloc, parts.path, query, parts.fragment))
+    except ValueError:
+        return re.sub(r"://[^/@]*@", "://***@", url)
+
+
+def default_name() -> str:
+    """``host-pid``: what a process is called unless it is told."""
+    host = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname().partition(".")[0]) or "host"
+    return f"{host}-{os.getpid()}"
+
+
+def _defaults() -> dict[str, Any]:
+    return {
+        "database": DEFAULT_DATABASE,
+        "coordinator": DEFAULT_COORDINATOR,
+        "name": default_name(),
+        "queues": ("default",),
+        "slots": SLOTS_PER_CORE * len(os.sched_getaffinity(0)),
+        "poll": timedelta(seconds=5),
+        "drain": timedelta(seconds=30),
+        "http": None,
+        "log": LogFormat.CONSOLE,
+        "allow": None,
+    }
+
+
+def _read_file(file: Path) -> dict[str, object]:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise InvalidSetting(f"{file} is larger than 1 MB", hint="it holds a dozen keys at most")
+        values = tomllib.loads(data.decode("utf-8"))
+    except OSError as error:
+        raise InvalidSetting(f"{file} cannot be read ({error.strerror})", hint="mend its permissions") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidSetting(f"{file} is not TOML: {error}", hint="write lines such as slots = 4") from None
+    for key in values:
+        if key not in _READINGS:
+            raise InvalidSetting(
+                f"{file}: there is no setting {key!r}", hint=f"the settings are {', '.join(_READINGS)}"
+            )
+    return values
+
+
+def _database(value: object) -> str:
+    text = _text(value)
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        return text
+    if separator and scheme == "postgresql" and rest:
+        return text
+    advice = "write sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
+    if scheme == "postgres" or scheme.startswith("postgresql+"):
+        advice = f"write postgresql:// in place of {scheme}://"
+    raise ValueError(f"{masked_url(text)!r} is not the address of a database; {advice}")
+
+
+def _coordinator(value: object) -> str:
+    text = _text(value)
+    if text == DEFAULT_COORDINATOR or re.fullmatch(r"zookeeper://[^/\s]+(/[^\s]*)?", text):
+        return text
+    raise ValueError(
+        f"{masked_url(text)!r} is not a coordinator; write database: or zookeeper://HOST:2181,HOST:2181/sexton"
+    )
+
+
+def _name(value: object) -> str:
+    text = _text(value)
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is not a name; use letters, digits, '.', '_' and '-', at most 100")
+    return text
+
+
+def _names(value: object) -> tuple[str, ...]:
+    names = _list(value)
+    for name in names:
+        _name(name)
+    if not names:
+        raise ValueError("is empty; name at least one queue")
+    return tuple(dict.fromkeys(names))
+
+
+def _list(value: object) -> tuple[str, ...]:
+    """A TOML list of texts, or one text with commas."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return tuple(value)
+    raise ValueError(f"{value!r} is not a list of texts; write e.g. default,mail")
+
+
+def _slots(value: object) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not re.fullmatch(r"[1-9][0-9]{0,3}", text):
+        raise ValueError(f"{value!r} is not a number of slots from 1 to 9999")
+    return int(text)
+
+
+def _duration(least: timedelta) -> Callable[[object], timedelta]:
+    def read(value: object) -> timedelta:
+        duration = parse_duration(_text(value))
+        if duration < least:
+            raise ValueError(f"{value!r} is too short; the least is {least.total_seconds():g}s")
+        return duration
+
+    return read
+
+
+def _http(value: object) -> str | None:
+    text = _text(value)
+    if text in ("off", ""):
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{text!r} is not an address; write HOST:PORT, such as 127.0.0.1:9101, or off")
+    return f"{host or '127.0.0.1'}:{port}"
+
+
+def _log(value: object) -> LogFormat:
+    try:
+        return LogFormat(_text(value))
+    except ValueError:
+        raise ValueError(f"{value!r} is neither console nor json") from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a text; put it in quotes")
+    return value.strip()
+
+
+_READINGS: dict[str, Callable[[object], Any]] = {
+    "database": _database,
+    "coordinator": _coordinator,
+    "name": _name,
+    "queues": _names,
+    "slots": _slots,
+    "poll": _duration(timedelta(milliseconds=50)),
+    "drain": _duration(timedelta(0)),
+    "http": _http,
+    "log": _log,
+    "allow": _list,
+}
