@@ -1,0 +1,82 @@
+"""What becomes of a claim when its run has ended: the outcome, and whether it is tried again.
+
+    exited with a success code ───────────────▶ succeeded
+    exited otherwise, raised, not started ────▶ ready (a retry is left) | failed
+    timed out ────────────────────────────────▶ ready (a retry is left) | timed_out
+    cancelled ────────────────────────────────▶ cancelled
+    given back, lease lost ───────────────────▶ ready, no retry used | lost (at most once, and it had started)
+
+Randomness and time are arguments, so that the simulator repeats every delay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sexton.claims import State
+from sexton.jobs import RetryRules, RunRules
+from sexton_worker.core.runs import EndedRun, Ending
+
+# A run that was stopped at its deadline counts as this exception for `retries.on`.
+TIMEOUT_NAMES = ("TimeoutError", "timed_out")
+LEAST_JITTER = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of a run. READY: back to the queue at ``retry_at`` (UTC), ``uses_retry`` if it is a retry."""
+
+    outcome: State
+    error: str = ""
+    retry_at: datetime | None = None
+    uses_retry: bool = False
+
+
+def conclude(
+    ended: EndedRun,
+    rules: RunRules,
+    *,
+    retries_used: int,
+    at_most_once: bool,
+    finished_at: datetime,
+    draw: float,
+) -> Verdict:
+    """What the end of a run means for its claim. ``draw`` in [0, 1) decides the jitter of a retry."""
+    match ended.ending:
+        case Ending.EXITED if ended.exit_code in rules.success_codes:
+            return Verdict(State.SUCCEEDED)
+        case Ending.EXITED | Ending.RAISED | Ending.NOT_STARTED:
+            outcome = State.FAILED
+        case Ending.TIMED_OUT:
+            outcome = State.TIMED_OUT
+        case Ending.CANCELLED:
+            return Verdict(State.CANCELLED, ended.error)
+        case Ending.LEASE_LOST | Ending.GIVEN_BACK:
+            if at_most_once and ended.started is not None:
+                return Verdict(State.LOST, ended.error)
+            return Verdict(State.READY, ended.error, retry_at=finished_at)
+    if retries_used < rules.retries.max and is_retried(ended, rules.retries):
+        delay = retry_delay(rules.retries, retries_used, draw)
+        return Verdict(State.READY, ended.error, retry_at=finished_at + delay, uses_retry=True)
+    return Verdict(outcome, ended.error)
+
+
+def is_retried(ended: EndedRun, rules: RetryRules) -> bool:
+    """Whether ``retries.on`` names this failure: by exit code, exception, or a base class of the exception."""
+    if rules.on is None:
+        return True
+    names = TIMEOUT_NAMES if ended.ending is Ending.TIMED_OUT else ended.exceptions
+    return any(name in rules.on for name in names) or (ended.exit_code is not None and ended.exit_code in rules.on)
+
+
+def retry_delay(rules: RetryRules, retries_used: int, draw: float) -> timedelta:
+    """``delay`` × ``factor`` for each retry used, at most ``max_delay``; with jitter half of that to all of it."""
+    try:
+        seconds = rules.delay.total_seconds() * rules.factor**retries_used
+    except OverflowError:
+        seconds = float("inf")
+    seconds = min(seconds, rules.max_delay.total_seconds())
+    if rules.jitter:
+        seconds *= LEAST_JITTER + (1 - LEAST_JITTER) * draw
+    return timedelta(seconds=seconds)

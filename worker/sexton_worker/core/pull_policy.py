@@ -1,0 +1,64 @@
+"""When a worker goes to the database, and for how many claims it asks.
+
+One exchange writes the results that have come in, promotes what they freed and
+pulls new work. So batches grow by themselves under load and are one run long
+when idle; and a result is written at once unless a pull is due within ``GAP``
+anyway, which then takes it along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GAP = 0.005  # seconds: what is due closer together than this is one exchange
+LARGEST_PULL = 200
+WAKE_LATE = 0.001  # woken a little late, a claim is there; a little early, it costs another exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What the last pull found. ``next_due``: elapsed seconds at which the next claim becomes available."""
+
+    asked: int
+    picked: int
+    granted: int
+    next_due: float | None
+    fruitless: int = 0  # pulls in a row that picked claims and were granted none
+
+    def after(self, asked: int, picked: int, granted: int, next_due: float | None) -> Pulled:
+        """The pull that follows this one."""
+        fruitless = self.fruitless + 1 if picked and not granted else 0
+        return Pulled(asked, picked, granted, next_due, fruitless)
+
+
+NOTHING_PULLED = Pulled(0, 0, 0, None)
+
+
+def room(slots: int, in_hand: int, *, is_draining: bool) -> int:
+    """How many grants to ask for: free slots, none while draining."""
+    return 0 if is_draining else max(0, min(LARGEST_PULL, slots - in_hand))
+
+
+def exchange_in(results: int, free: int, last: Pulled, now: float) -> float | None:
+    """Seconds until the next exchange makes sense for a worker that was just woken; None: there is nothing to do."""
+    if not results:
+        return 0.0 if free else None
+    if free and last.next_due is not None and 0 < last.next_due - now <= GAP:
+        return last.next_due - now + WAKE_LATE
+    return 0.0
+
+
+def pause(free: int, last: Pulled, now: float, poll: float) -> float:
+    """Seconds to sleep after an exchange; whoever has news for the worker wakes it before.
+
+    Picked claims that were not granted may have been parked or skipped, or their slot could not be locked: that is
+    not idle, and is looked at again soon, less and less so while nothing comes of it.
+    """
+    if not free:
+        return poll
+    if last.granted and last.picked >= last.asked:
+        return 0.0
+    until_due = poll if last.next_due is None else last.next_due - now + WAKE_LATE
+    if last.picked > last.granted:
+        until_due = min(until_due, GAP * 2 ** min(last.fruitless, 10))
+    return max(0.0, min(poll, until_due))

@@ -1,0 +1,52 @@
+"""How a run is stopped and how it ends, as values: the words between loop, execution and completion.
+
+Every started run ends exactly once, with one ``EndedRun``. Instants of a run are
+seconds of the worker's elapsed clock; the loop turns them into database time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class StopReason(StrEnum):
+    """Why a run is stopped from outside. The first reason given stands."""
+
+    CANCELLED = "cancelled"  # an operator asked for it
+    LEASE_LOST = "lease lost"  # the claim is no longer this worker's
+    GIVEN_BACK = "given back"  # the worker ends and will not wait
+
+
+class Ending(StrEnum):
+    """How a run came to its end."""
+
+    EXITED = "exited"  # by itself, with an exit code
+    RAISED = "raised"  # the function raised an exception
+    NOT_STARTED = "not started"  # nothing ran: no such command, cannot import, refused here
+    TIMED_OUT = "timed out"
+    CANCELLED = "cancelled"
+    LEASE_LOST = "lease lost"
+    GIVEN_BACK = "given back"
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """The end of the run that had ``token``.
+
+    ``started`` and ``ended`` are elapsed seconds; ``started`` None: nothing ran. A process that a signal ended
+    has exit code 128 + signal, as shells say it. ``exceptions``: the names of what was raised, most special
+    first, bare and qualified. ``stdout`` and ``stderr`` are the kept parts, the counts all that was written.
+    """
+
+    token: int
+    ending: Ending
+    started: float | None
+    ended: float
+    exit_code: int | None = None
+    error: str = ""
+    exceptions: tuple[str, ...] = ()
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0

@@ -1,0 +1,62 @@
+"""The definitions of granted claims: a revision never changes, so each is read once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from sexton.errors import DatabaseUnreachable
+from sexton.jobs import JobDefinition
+from sexton.store.protocol import Grant, Store
+
+CACHED = 10_000
+
+Key = tuple[int, int]
+
+
+class UnreadableDefinition(Exception):
+    """One revision that this worker cannot make sense of; the message says which and why."""
+
+
+class Definitions:
+    """A cache over the store, for one thread."""
+
+    def __init__(self, store: Store, cached: int = CACHED) -> None:
+        self._store = store
+        self._cached = cached
+        self._known: OrderedDict[Key, JobDefinition] = OrderedDict()
+
+    def of(self, grants: Sequence[Grant]) -> dict[Key, JobDefinition | UnreadableDefinition]:
+        """The definition of each grant by ``(job_id, revision)``. Raises ``DatabaseUnreachable``.
+
+        A definition that is missing or cannot be read fails its own runs and no others (invariant 9).
+        """
+        keys = {(grant.job_id, grant.revision) for grant in grants}
+        found: dict[Key, JobDefinition | UnreadableDefinition] = {}
+        for key in keys & self._known.keys():
+            self._known.move_to_end(key)
+            found[key] = self._known[key]
+        if missing := sorted(keys - self._known.keys()):
+            found |= self._read(missing)
+        return found
+
+    def _read(self, keys: Sequence[Key]) -> dict[Key, JobDefinition | UnreadableDefinition]:
+        try:
+            read = self._store.grants.definitions(keys)
+        except DatabaseUnreachable:
+            raise
+        except Exception as error:
+            if len(keys) == 1:
+                return {keys[0]: _unreadable(keys[0], f"{type(error).__name__}: {error}")}
+            return {key: value for one in keys for key, value in self._read([one]).items()}
+        self._known |= read
+        while len(self._known) > self._cached:
+            self._known.popitem(last=False)
+        return {key: read.get(key) or _unreadable(key, "it is not in the database") for key in keys}
+
+
+def _unreadable(key: Key, why: str) -> UnreadableDefinition:
+    job_id, revision = key
+    return UnreadableDefinition(
+        f"revision {revision} of job {job_id} cannot be read: {why}; apply the job again, or upgrade this worker"
+    )

@@ -1,0 +1,46 @@
+"""How the loop has its claims run: a small protocol, real processes behind it or the simulator's virtual ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from sexton.jobs import RunRules
+from sexton.store.protocol import Grant
+from sexton_worker.core.runs import EndedRun, StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """A grant to be run. ``deadline`` (UTC, database time) is what the job is told; ``rules.max_runtime`` counts
+    from the start."""
+
+    grant: Grant
+    job: str
+    rules: RunRules
+    deadline: datetime
+
+    @property
+    def token(self) -> int:
+        return self.grant.token
+
+
+class Execution(Protocol):
+    """Runs orders side by side. It wakes the loop (by the wake-up it was made with) whenever a run has ended.
+
+    Every started order ends exactly once in ``finished``, whatever happens to it; nothing here raises for what a
+    job does. ``stop`` may be called from any thread.
+    """
+
+    def start(self, order: RunOrder) -> None:
+        """Begin the run; returns at once. An order that cannot start ends as ``NOT_STARTED``."""
+        ...
+
+    def finished(self) -> tuple[EndedRun, ...]:
+        """The runs that have ended since the last call."""
+        ...
+
+    def stop(self, token: int, reason: StopReason) -> None:
+        """Stop the run with this token, politely first; nothing if it has ended or is unknown."""
+        ...

@@ -1,0 +1,346 @@
+"""The worker's loop: results out, grants in, runs started. The simulator runs this file on virtual time.
+
+A claim in this worker's hands is in exactly one of three places, by its token:
+
+    granted ──started──▶ running ──ended──▶ unsent ──answered──▶ (gone)
+       └── dropped: its token no longer counts
+
+Each step takes what has ended, then makes one exchange with the database (results,
+promotion, pull), then starts what was granted.
+
+Failure stance:
+* The database does not answer: results stay unsent and go with the next exchange;
+  the store refuses those whose token no longer counts (invariant 4). Grants that
+  could not be prepared wait, and are dropped if their lease runs out meanwhile.
+* The answer to an exchange was lost: what it granted is unknown here. The next
+  contact asks for it, and gives it back.
+* At most once: a run starts only after its *started* write was answered with yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from sexton.claims import State
+from sexton.clock import Clock, Wakeup
+from sexton.errors import DatabaseUnreachable
+from sexton.jobs import JobDefinition
+from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store
+from sexton_worker.core import pull_policy
+from sexton_worker.core.completion import conclude
+from sexton_worker.core.pull_policy import NOTHING_PULLED
+from sexton_worker.core.runs import EndedRun, StopReason
+from sexton_worker.definitions import Definitions, UnreadableDefinition
+from sexton_worker.execution import Execution, RunOrder
+from sexton_worker.lease_book import LeaseBook
+from sexton_worker.settings_reader import SettingsReader
+from sexton_worker.worker_time import WorkerTime
+
+RETRY_SECONDS = 1.0
+PARTING_SECONDS = 20.0  # how long an ending worker tries to write its last results
+GIVEN_BACK = "given back: the worker stopped"
+ANSWER_LOST = "given back: the answer that granted it was lost"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Who this worker is and how much it takes. ``poll``: the longest pause; ``drain``: the patience of an end."""
+
+    name: str
+    queues: tuple[str, ...]
+    slots: int
+    poll: timedelta = timedelta(seconds=5)
+    drain: timedelta = timedelta(seconds=30)
+    address: str = ""
+    version: str = ""
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    grant: Grant
+    definition: JobDefinition
+
+
+class WorkerLoop:
+    """One worker. ``execution`` must wake it by the same ``wakeup``; ``draw`` gives numbers in [0, 1) for jitter.
+
+    ``drain`` and ``give_back`` may be called from any thread; everything else belongs to the thread of ``run``.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        execution: Execution,
+        book: LeaseBook,
+        wakeup: Wakeup,
+        settings: WorkerSettings,
+        draw: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._execution = execution
+        self._book = book
+        self._wakeup = wakeup
+        self._own = settings
+        self._draw = draw
+        self._cluster = SettingsReader(store, clock)
+        self._definitions = Definitions(store)
+        self._time = WorkerTime(clock)
+        self._granted: dict[int, Grant] = {}
+        self._running: dict[int, _Running] = {}
+        self._unsent: dict[int, RunResult] = {}
+        self._pulled = NOTHING_PULLED
+        self._answer_lost = False
+        self._is_away = False
+        self._drain_by: float | None = None  # elapsed seconds; None: not draining
+        self._gives_back = False
+        self._leave_by: float | None = None
+        self._log = structlog.get_logger("sexton.worker").bind(worker=settings.name)
+
+    # --- what others may ask ----------------------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Take no more claims, and end when the running runs have; after ``drain`` their claims are given back."""
+        if self._drain_by is None:
+            self._drain_by = self._clock.elapsed() + self._own.drain.total_seconds()
+        self._book.is_draining = True
+        self._wakeup.set()
+
+    def give_back(self) -> None:
+        """Stop the runs and give their claims back, then end."""
+        self._gives_back = True
+        self.drain()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left in this worker's hands and it may end."""
+        if self._drain_by is None or self._granted or self._running:
+            return False
+        return not self._unsent or (self._leave_by is not None and self._clock.elapsed() >= self._leave_by)
+
+    # --- the loop ---------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Work until drained; then the worker's row says that it stopped."""
+        while not self.is_done:
+            try:
+                seconds = self.step()
+            except Exception:
+                # Nobody else would run this worker's claims while it is alive: note it and go on.
+                self._log.exception("worker.step_failed")
+                self._answer_lost = True
+                seconds = RETRY_SECONDS
+            self._clock.wait(self._wakeup, seconds)
+            self._wakeup.clear()
+        self.close()
+
+    def step(self) -> float:
+        """Do all that can be done now; seconds until there can be more to do without a wake-up."""
+        self._collect()
+        self._stop_in_time()
+        try:
+            self._make_contact()
+            seconds = self._exchange_if_due()
+            self._start_granted()
+        except DatabaseUnreachable as error:
+            if not self._is_away:
+                self._log.warning("worker.database_unreachable", error=str(error))
+            self._is_away = True
+            return RETRY_SECONDS
+        if self._is_away:
+            self._log.info("worker.database_answers", unsent=len(self._unsent))
+            self._is_away = False
+        if seconds is not None:
+            return seconds
+        now = self._clock.elapsed()
+        return self._until_drained(now, pull_policy.pause(self._room(), self._pulled, now, self._poll()))
+
+    def close(self) -> None:
+        """Say in the worker's row that it stopped, if the database answers."""
+        if self._book.worker_id is None:
+            return
+        try:
+            self._store.grants.unregister(self._book.worker_id)
+        except DatabaseUnreachable as error:
+            self._log.warning("worker.not_unregistered", error=str(error))
+
+    # --- runs that ended --------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        for ended in self._execution.finished():
+            running = self._running.pop(ended.token, None)
+            if running is not None:
+                self._unsent[ended.token] = self._result(running, ended)
+
+    def _result(self, running: _Running, ended: EndedRun) -> RunResult:
+        grant, finished_at = running.grant, self._time.instant(ended.ended)
+        verdict = conclude(
+            ended,
+            running.definition.run_rules(),
+            retries_used=grant.retries,
+            at_most_once=grant.at_most_once,
+            finished_at=finished_at,
+            draw=self._draw(),
+        )
+        return RunResult(
+            job_id=grant.job_id,
+            scheduled_at=grant.scheduled_at,
+            token=grant.token,
+            attempt=grant.attempt,
+            outcome=verdict.outcome,
+            finished_at=finished_at,
+            started_at=None if ended.started is None else self._time.instant(ended.started),
+            exit_code=ended.exit_code,
+            error=verdict.error,
+            retry_at=verdict.retry_at,
+            uses_retry=verdict.uses_retry,
+            stdout=ended.stdout,
+            stderr=ended.stderr,
+            stdout_bytes=ended.stdout_bytes,
+            stderr_bytes=ended.stderr_bytes,
+        )
+
+    def _return(self, grant: Grant, why: str, outcome: State = State.READY) -> None:
+        """The grant's run never began: put its claim back, or end it with ``outcome``."""
+        now = self._time.now()
+        self._granted.pop(grant.token, None)
+        self._unsent[grant.token] = RunResult(
+            job_id=grant.job_id,
+            scheduled_at=grant.scheduled_at,
+            token=grant.token,
+            attempt=grant.attempt,
+            outcome=outcome,
+            finished_at=now,
+            error=why,
+            retry_at=now if outcome is State.READY else None,
+        )
+
+    # --- the database -----------------------------------------------------------------------------------------------
+
+    def _make_contact(self) -> None:
+        """Be registered, know the settings, and leave no grant behind of which the answer was lost."""
+        self._cluster.refresh()
+        if self._book.worker_id is None:
+            self._time.observed(self._store.now, lambda now: now)
+            own = self._own
+            self._book.worker_id = self._store.grants.register(
+                own.name, own.address, own.version, own.pid, own.queues, own.slots
+            )
+            self._log.info("worker.registered", worker_id=self._book.worker_id, queues=own.queues, slots=own.slots)
+        if self._answer_lost:
+            known = [*self._granted, *self._running, *self._unsent]
+            for grant in self._store.grants.orphans(self._book.worker_id, known):
+                self._return(grant, ANSWER_LOST)
+            self._answer_lost = False
+
+    def _exchange_if_due(self) -> float | None:
+        """Exchange, if there is a reason to; else the seconds to wait for one that is near."""
+        free = self._room()
+        wait = pull_policy.exchange_in(len(self._unsent), free, self._pulled, self._clock.elapsed())
+        if wait == 0.0:
+            self._exchange(free)
+            return None
+        return wait
+
+    def _exchange(self, free: int) -> None:
+        assert self._book.worker_id is not None  # noqa: S101 - _make_contact registered it
+        settings = self._cluster.known
+        request = StepRequest(
+            worker_id=self._book.worker_id,
+            queues=self._own.queues,
+            room=free,
+            lease=settings.lease,
+            catch_up_concurrency=settings.catch_up_concurrency,
+            results=tuple(self._unsent.values()),
+        )
+        sent = self._clock.elapsed()
+        self._answer_lost = True  # until the answer is here
+        answer = self._time.observed(lambda: self._store.grants.step(request), lambda result: result.now)
+        self._answer_lost = False
+        self._settle(request, answer)
+        for grant in answer.grants:
+            self._granted[grant.token] = grant
+            lease = settings.lease.total_seconds()
+            self._book.hold(grant.token, sent=sent, lease=lease, ends_with_lease=grant.at_most_once)
+        if free:
+            next_due = answer.next_available_at
+            at = None if next_due is None else self._time.elapsed(next_due)
+            self._pulled = self._pulled.after(free, answer.picked, len(answer.grants), at)
+
+    def _settle(self, request: StepRequest, answer: StepResult) -> None:
+        for result in request.results:
+            self._unsent.pop(result.token, None)
+            self._book.release(result.token)
+            if result.token not in answer.accepted:
+                self._log.warning("run.refused", token=result.token, outcome=result.outcome.word)
+
+    # --- runs that begin --------------------------------------------------------------------------------------------
+
+    def _start_granted(self) -> None:
+        if not self._granted:
+            return
+        if self._gives_back:
+            self._stop_in_time()
+            return
+        found = self._definitions.of(tuple(self._granted.values()))
+        for grant in tuple(self._granted.values()):
+            definition = found[grant.job_id, grant.revision]
+            if isinstance(definition, UnreadableDefinition):
+                self._return(grant, str(definition), State.FAILED)
+                self._wakeup.set()
+            elif self._may_start(grant):
+                self._start(grant, definition)
+            else:
+                self._granted.pop(grant.token)
+                self._book.release(grant.token)
+                self._log.warning("grant.dropped", token=grant.token)
+
+    def _may_start(self, grant: Grant) -> bool:
+        if not self._book.is_live(grant.token, self._clock.elapsed()):
+            return False
+        if not grant.at_most_once:
+            return True
+        return self._store.grants.mark_started(grant.job_id, grant.scheduled_at, grant.token)
+
+    def _start(self, grant: Grant, definition: JobDefinition) -> None:
+        del self._granted[grant.token]
+        self._running[grant.token] = _Running(grant, definition)
+        rules = definition.run_rules()
+        self._execution.start(RunOrder(grant, definition.name, rules, self._time.now() + rules.max_runtime))
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _stop_in_time(self) -> None:
+        if self._drain_by is None:
+            return
+        now = self._clock.elapsed()
+        self._gives_back = self._gives_back or now >= self._drain_by
+        if not self._gives_back:
+            return
+        if self._leave_by is None:
+            self._leave_by = now + PARTING_SECONDS
+        for grant in tuple(self._granted.values()):
+            self._return(grant, GIVEN_BACK)
+            self._wakeup.set()
+        for token in self._running:
+            self._execution.stop(token, StopReason.GIVEN_BACK)
+
+    def _until_drained(self, now: float, seconds: float) -> float:
+        if self._drain_by is None or self._gives_back:
+            return seconds
+        return max(0.0, min(seconds, self._drain_by - now))
+
+    # --- small questions --------------------------------------------------------------------------------------------
+
+    def _room(self) -> int:
+        in_hand = len(self._granted) + len(self._running)
+        return pull_policy.room(self._own.slots, in_hand, is_draining=self._drain_by is not None)
+
+    def _poll(self) -> float:
+        return self._own.poll.total_seconds()

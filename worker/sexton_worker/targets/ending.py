@@ -1,0 +1,66 @@
+"""The end of a run, told from what became of its process."""
+
+from __future__ import annotations
+
+from sexton.settings import format_duration
+from sexton_worker.core.runs import EndedRun, Ending
+from sexton_worker.execution import RunOrder
+from sexton_worker.targets.outputs import Outputs
+from sexton_worker.targets.process_group import end_of, survivors
+from sexton_worker.targets.supervision import Supervision
+
+LISTED = 10  # survivors named one by one
+
+
+def not_started(order: RunOrder, now: float, why: str, exit_code: int | None = None) -> EndedRun:
+    """Nothing ran, for the reason ``why``."""
+    return EndedRun(order.token, Ending.NOT_STARTED, None, now, exit_code, why)
+
+
+def ended_process(
+    order: RunOrder,
+    supervision: Supervision,
+    code: int,
+    outputs: Outputs,
+    started: float,
+    ended: float,
+    by_itself: Ending,
+) -> EndedRun:
+    """The run's process exited with ``code``, stopped by the supervision or ``by_itself``."""
+    ending = supervision.forced or by_itself
+    if supervision.forced is None:
+        error = "" if code == 0 or code in order.rules.success_codes else end_of(code)
+    else:
+        error = _why_stopped(order, supervision) + _who_survived(order.token)
+    return EndedRun(
+        token=order.token,
+        ending=ending,
+        started=started,
+        ended=ended,
+        exit_code=code,
+        error=error,
+        stdout=outputs.stdout.kept(),
+        stderr=outputs.stderr.kept(),
+        stdout_bytes=outputs.stdout.total,
+        stderr_bytes=outputs.stderr.total,
+    )
+
+
+def _why_stopped(order: RunOrder, supervision: Supervision) -> str:
+    rules = order.rules
+    reasons = {
+        Ending.TIMED_OUT: f"ran longer than max_runtime {format_duration(rules.max_runtime)}",
+        Ending.CANCELLED: "cancelled on request",
+        Ending.LEASE_LOST: "stopped: the worker lost the claim's lease",
+        Ending.GIVEN_BACK: "given back: the worker stopped",
+    }
+    how = "SIGKILL, for it did not end on SIGTERM" if supervision.is_killed else "SIGTERM"
+    return f"{reasons[supervision.forced or Ending.TIMED_OUT]}; ended by {how}"
+
+
+def _who_survived(token: int) -> str:
+    left = survivors(token)
+    if not left:
+        return ""
+    named = ", ".join(map(str, left[:LISTED])) + (", ..." if len(left) > LISTED else "")
+    return f"; {len(left)} process{'' if len(left) == 1 else 'es'} left its group and live on: {named}"

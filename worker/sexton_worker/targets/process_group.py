@@ -1,0 +1,80 @@
+"""A process that leads a session and group of its own, and the end of the whole group.
+
+The leader stays unreaped until ``reap``: so its id, which is the group's, cannot
+pass to a stranger while signals are sent to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from sexton_worker.targets.environment import TOKEN
+
+
+class ProcessGroup:
+    """Around a process started with ``start_new_session=True``. ``fileno()`` is readable once the leader exited."""
+
+    def __init__(self, leader: subprocess.Popen[bytes]) -> None:
+        self._leader = leader
+        self._pidfd = os.pidfd_open(leader.pid)
+        self.code: int | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._leader.pid
+
+    def fileno(self) -> int:
+        return self._pidfd
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal every member; nothing once the leader was reaped."""
+        if self.code is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def others(self) -> list[int]:
+        """The living members besides the leader. Reads all of /proc: for the end of a run that was stopped."""
+        return [pid for pid, group in _processes() if group == self.pid and pid != self.pid]
+
+    def reap(self) -> int:
+        """Wait for the leader and give its id back; exit code, 128 + signal if a signal ended it."""
+        if self.code is None:
+            code = self._leader.wait()
+            os.close(self._pidfd)
+            self.code = code if code >= 0 else 128 - code
+        return self.code
+
+
+def end_of(code: int) -> str:
+    """A non-zero exit code in words."""
+    if code > 128:
+        with contextlib.suppress(ValueError):
+            return f"ended by {signal.Signals(code - 128).name}"
+    return f"exited with code {code}"
+
+
+def survivors(token: int) -> list[int]:
+    """Processes that were started by the run with this token and still live, wherever they went."""
+    mark = f"{TOKEN}={token}".encode()
+    found: list[int] = []
+    for pid, _ in _processes():
+        with contextlib.suppress(OSError):
+            if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.append(pid)
+    return found
+
+
+def _processes() -> Iterator[tuple[int, int]]:
+    """(process id, group id) of all processes that are not zombies."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                # After the name in parentheses, which may hold anything: state, parent, group.
+                fields = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()
+                if fields[0] not in "ZX":
+                    yield int(entry.name), int(fields[2])

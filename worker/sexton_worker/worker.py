@@ -1,0 +1,185 @@
+"""The worker process: threads, connections and signals around the loops.
+
+Three kinds of threads: the loop's, the heartbeat's (each with a connection of its
+own), and one per slot. The main thread waits for signals: SIGTERM or SIGINT
+drains, a second one gives the claims back. A database that is away ends nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import random
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from types import FrameType
+
+import structlog
+
+import sexton
+from sexton.clock import Clock, SystemClock
+from sexton.errors import DatabaseUnreachable
+from sexton.store import open_store
+from sexton.store.protocol import Channel, StoreOptions
+from sexton.store.schema import check_schema
+from sexton_worker.heartbeat import HeartbeatLoop
+from sexton_worker.lease_book import LeaseBook
+from sexton_worker.loop import WorkerLoop, WorkerSettings
+from sexton_worker.process_execution import ProcessExecution
+
+HEARTBEAT_ANSWER_SECONDS = 5.0  # sooner than a lease runs out, so that its end is noticed
+RETRY_SECONDS = 1.0
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def default_slots() -> int:
+    """Two per core that this process may use."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What a worker process is told. ``allow``: commands and modules it may run, empty for all."""
+
+    database_url: str
+    name: str
+    queues: tuple[str, ...] = ("default",)
+    slots: int | None = None  # None: two per core
+    poll: timedelta = timedelta(seconds=5)
+    drain: timedelta = timedelta(seconds=30)
+    allow: tuple[str, ...] = ()
+
+
+class Worker:
+    """A worker in this process, on threads of its own. ``drain`` and ``give_back`` return at once; then ``join``."""
+
+    def __init__(self, options: WorkerOptions, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
+        slots = options.slots or default_slots()
+        self._wakeup = clock.wakeup()
+        self._book = LeaseBook()
+        self._execution = ProcessExecution(clock, self._wakeup, slots, dict(os.environ), options.allow)
+        # Each connects at its first call, in the thread that uses it.
+        self._store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))
+        self._heartbeat_store = open_store(
+            StoreOptions(
+                options.database_url,
+                application=f"sexton worker {options.name} heartbeat",
+                answer_within=HEARTBEAT_ANSWER_SECONDS,
+            )
+        )
+        settings = WorkerSettings(
+            name=options.name,
+            queues=options.queues,
+            slots=slots,
+            poll=options.poll,
+            drain=options.drain,
+            address=socket.gethostname(),
+            version=sexton.__version__,
+            pid=os.getpid(),
+        )
+        draw = random.Random().random  # noqa: S311 - spreads retries, guards nothing
+        self._loop = WorkerLoop(self._store, clock, self._execution, self._book, self._wakeup, settings, draw)
+        self._heartbeat = HeartbeatLoop(self._heartbeat_store, clock, self._execution, self._book, clock.wakeup())
+        self._beating = threading.Thread(target=self._beat, name="sexton heartbeat", daemon=True)
+        self._working = threading.Thread(target=self._work, name="sexton worker", daemon=True)
+        self._at_end: Callable[[], None] = lambda: None
+
+    def start(self, at_end: Callable[[], None] = lambda: None) -> None:
+        """Begin; ``at_end`` is called from a thread of the worker once it has drained."""
+        self._at_end = at_end
+        self._beating.start()
+        self._working.start()
+
+    def drain(self) -> None:
+        """Take no more claims; end when the runs have ended, or when the drain time is over."""
+        self._loop.drain()
+
+    def give_back(self) -> None:
+        """Stop the runs, give their claims back, and end."""
+        self._loop.give_back()
+
+    def join(self) -> None:
+        """Return when everything has ended."""
+        self._working.join()
+
+    def _beat(self) -> None:
+        with contextlib.closing(self._heartbeat_store):
+            self._heartbeat.run()
+
+    def _work(self) -> None:
+        try:
+            with contextlib.closing(self._store):
+                listener = self._store.listen([Channel.WORK], self._wakeup)
+                try:
+                    self._loop.run()
+                finally:
+                    listener.close()
+            # Renewing went on until the last result was written (a run must not lose its lease while it drains).
+            self._heartbeat.end()
+            self._execution.close()
+            self._beating.join()
+        finally:
+            self._at_end()
+
+
+def run_worker(options: WorkerOptions) -> None:
+    """Work until SIGTERM or SIGINT has drained this worker; call it from the main thread.
+
+    Waits for a database that is away. Raises ``OldSchema`` if its tables are not this version's.
+    """
+    log = structlog.get_logger("sexton.worker").bind(worker=options.name)
+    news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
+    with _signals_to(news):
+        if not _await_schema(options, news):
+            return
+        worker = Worker(options)
+        worker.start(at_end=lambda: news.put(None))
+        log.info("worker.started", queues=options.queues)
+        asked = 0
+        while (number := news.get()) is not None:
+            asked += 1
+            if asked == 1:
+                log.info("worker.draining", signal=number.name, patience=options.drain.total_seconds())
+                worker.drain()
+            else:
+                log.info("worker.giving_back", signal=number.name)
+                worker.give_back()
+        worker.join()
+        log.info("worker.ended")
+
+
+def _await_schema(options: WorkerOptions, news: queue.SimpleQueue[signal.Signals | None]) -> bool:
+    """Whether the database answered and has the right tables, before anybody asked this worker to end."""
+    is_told = False
+    while True:
+        try:
+            check_schema(options.database_url)
+            return True
+        except DatabaseUnreachable as error:
+            if not is_told:
+                structlog.get_logger("sexton.worker").warning("worker.database_unreachable", error=str(error))
+                is_told = True
+        with contextlib.suppress(queue.Empty):
+            news.get(timeout=RETRY_SECONDS)
+            return False
+
+
+@contextlib.contextmanager
+def _signals_to(news: queue.SimpleQueue[signal.Signals | None]) -> Iterator[None]:
+    """Put every ending signal into ``news`` (whose ``put`` may be called from a handler) instead of dying of it."""
+
+    def note(number: int, _: FrameType | None) -> None:
+        news.put(signal.Signals(number))
+
+    before = {number: signal.signal(number, note) for number in ENDING_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
