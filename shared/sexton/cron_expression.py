@@ -26,6 +26,7 @@ _ALIASES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+_ORDINARY = re.compile(r"[\t -~]*")
 _BLANKS = re.compile(r"[ \t]+")
 _USER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -88,6 +89,8 @@ def _parse(text: str, hash_seed: str) -> CronExpression:
 
 
 def _refuse_odd_characters(text: str) -> None:
+    if _ORDINARY.fullmatch(text):
+        return
     for position, character in enumerate(text, start=1):
         if character == "\t" or " " <= character <= "~":
             continue

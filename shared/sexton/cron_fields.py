@@ -12,6 +12,7 @@ Whatever the grammar does not name is refused, with the field, the faulty text a
 import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from sexton.errors import InvalidSchedule
 
@@ -23,7 +24,7 @@ _NUMBER = re.compile(r"[0-9]+")
 _SHOWN_CHARACTERS = 40
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FieldKind:
     """`size` counts distinct values (7 weekdays, though 7 may be written); H picks from low to `hash_high`."""
 
@@ -39,7 +40,7 @@ class FieldKind:
 
     @property
     def is_day(self) -> bool:
-        return self in (DAY, WEEKDAY)
+        return self is DAY or self is WEEKDAY
 
 
 SECOND = FieldKind("second", 0, 59, 60, 59)
@@ -80,7 +81,12 @@ class ParsedField:
 
 
 def parse_field(kind: FieldKind, text: str, hash_seed: str) -> ParsedField:
-    """Raises InvalidSchedule."""
+    """What the text names; shared between expressions, not to be changed. Raises InvalidSchedule."""
+    return _parse_field(kind, text, hash_seed if "H" in text or "h" in text else "")
+
+
+@lru_cache(maxsize=8192)
+def _parse_field(kind: FieldKind, text: str, hash_seed: str) -> ParsedField:
     parsed = ParsedField(kind, text, hash_seed)
     if text == "?":
         if not kind.is_day:

@@ -52,8 +52,8 @@ class Readings:
         months = rule.months
         last_year = min(year + SEARCH_YEARS, LAST_YEAR)
         while year <= last_year:
-            length = MONTH_LENGTHS[month] if month != 2 else length_of(year, 2)
             if months >> month & 1:
+                length = MONTH_LENGTHS[month] if month != 2 else length_of(year, 2)
                 left = rule.days_of((first + _EPOCH_WEEKDAY) % 7, length) >> month_day
                 if left & 1:
                     match = self._time_from(time) if time > self._first_time else self._first_time
@@ -62,11 +62,12 @@ class Readings:
                     left -= 1
                 if left:
                     return (first + month_day - 2 + (left & -left).bit_length()) * DAY_SECONDS + self._first_time
-            first += length
             month_day, time = 1, 0
-            month += 1
-            if month > 12:
-                year, month = year + 1, 1
+            later = months >> month + 1
+            if not later:
+                year, month, later = year + 1, -1, months
+            month += (later & -later).bit_length()
+            first = date(year, month, 1).toordinal() - _EPOCH_ORDINAL
         return None
 
     def last_upto(self, reading: int) -> int | None:
@@ -85,11 +86,12 @@ class Readings:
                 days &= (1 << month_day) - 1
                 if days:
                     return (first + days.bit_length() - 2) * DAY_SECONDS + self._last_time
-            month -= 1
-            if month == 0:
-                year, month = year - 1, 12
+            earlier = months & (1 << month) - 1
+            if not earlier:
+                year, earlier = year - 1, months
+            month = earlier.bit_length() - 1
             month_day, time = length_of(year, month), DAY_SECONDS - 1
-            first -= month_day
+            first = date(year, month, 1).toordinal() - _EPOCH_ORDINAL
         return None
 
     def matches(self, reading: int) -> bool:

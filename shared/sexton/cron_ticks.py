@@ -13,13 +13,16 @@ The default rule, Debian cron's (docs/architecture.md, schedules):
 from collections.abc import Iterator
 
 from sexton.cron_expression import CronExpression
-from sexton.cron_readings import LAST_YEAR, SEARCH_YEARS
+from sexton.cron_readings import DAY_SECONDS, LAST_YEAR, SEARCH_YEARS
 from sexton.zone_clock import Span, ZoneClock
 
 _YEAR_SECONDS = 31_556_952
 _LAST_INSTANT = (LAST_YEAR - 1970) * _YEAR_SECONDS
 _FIRST_INSTANT = (10 - 1970) * _YEAR_SECONDS
 _SEARCH_SECONDS = SEARCH_YEARS * _YEAR_SECONDS
+_LONGEST_CHANGE = 2 * DAY_SECONDS
+"""No clock has changed by more (a date line is a day): spans nearer than this to a search's start or to what it found
+are looked at one by one, those between cannot hold anything and are stepped over."""
 
 
 def live_readings(span: Span, follows_elapsed_time: bool) -> tuple[int, int, int]:
@@ -51,31 +54,34 @@ class CronTicks:
         """The first tick at or after `instant`; None when there is none within 100 years."""
         if not _FIRST_INSTANT <= instant < _LAST_INSTANT:
             return self.first_from(_FIRST_INSTANT) if instant < _FIRST_INSTANT else None
-        readings = self._readings
-        span = self._clock.span_at(instant)
+        readings, span_at = self._readings, self._clock.span_at
+        span = span_at(instant)
         searched = found = None
         while span.start <= instant + _SEARCH_SECONDS:
             made_up_from, first, stop = live_readings(span, self._follows_elapsed_time)
-            if span.start >= instant and made_up_from < first:
-                missed = readings.first_from(made_up_from)
-                if missed is not None and missed < first:
-                    return span.start
             start = max(first, instant + span.offset)
+            if made_up_from < first and span.start >= instant:
+                start = made_up_from
             if searched is None or found is None or not searched <= start <= found:
                 searched, found = start, readings.first_from(start)
                 if found is None:
                     return None
+            if found < first:
+                return span.start
             if found < stop:
                 return found - span.offset
-            span = self._clock.span_at(span.end)
+            ahead = span.end
+            if ahead - instant > _LONGEST_CHANGE:
+                ahead = max(ahead, found - span.offset - _LONGEST_CHANGE)
+            span = span_at(ahead)
         return None
 
     def last_upto(self, instant: int) -> int | None:
         """The last tick at or before `instant`; None when there is none within 100 years."""
         if not _FIRST_INSTANT <= instant < _LAST_INSTANT:
             return self.last_upto(_LAST_INSTANT - 1) if instant >= _LAST_INSTANT else None
-        readings = self._readings
-        span = self._clock.span_at(instant)
+        readings, span_at = self._readings, self._clock.span_at
+        span = span_at(instant)
         searched = found = None
         while span.end >= instant - _SEARCH_SECONDS:
             made_up_from, first, stop = live_readings(span, self._follows_elapsed_time)
@@ -88,7 +94,10 @@ class CronTicks:
                 return found - span.offset
             if made_up_from < first and found >= made_up_from:
                 return span.start
-            span = self._clock.span_at(span.start - 1)
+            behind = span.start - 1
+            if instant - behind > _LONGEST_CHANGE:
+                behind = min(behind, found - span.offset + _LONGEST_CHANGE)
+            span = span_at(behind)
         return None
 
     def contains(self, instant: int) -> bool:
