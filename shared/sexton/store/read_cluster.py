@@ -60,9 +60,9 @@ def _queues_statement(ready: str) -> str:
         (SELECT min(c.available_at) FROM claims c
          WHERE {ready} AND c.queue = p.queue AND c.priority = p.priority) AS oldest,
         (SELECT count(*) FROM (SELECT 1 FROM claims c WHERE {ready} AND c.queue = p.queue AND c.priority = p.priority
-         AND c.available_at <= :now LIMIT {COUNT_LIMIT + 1}) due) AS due,
+         AND c.available_at <= :now ORDER BY c.available_at LIMIT {COUNT_LIMIT + 1}) due) AS due,
         (SELECT count(*) FROM (SELECT 1 FROM claims c WHERE {ready} AND c.queue = p.queue AND c.priority = p.priority
-         AND c.available_at > :now LIMIT {COUNT_LIMIT + 1}) ahead) AS ahead
+         AND c.available_at > :now ORDER BY c.available_at LIMIT {COUNT_LIMIT + 1}) ahead) AS ahead
     FROM p WHERE p.priority IS NOT NULL"""  # noqa: S608 - built from the constants above
 
 

@@ -132,7 +132,11 @@ def read_job_page(connection: Connection, now: datetime, which: JobFilter, offse
     has_join = bool(which.queue or which.owner or which.tag)
     total_from = _jobs().with_only_columns(jobs.c.job_id) if has_join else select(jobs.c.job_id)
     total = connection.execute(select(func.count()).select_from(_filtered(total_from, which).subquery())).scalar_one()
-    query = _filtered(_jobs(), which).order_by(jobs.c.name_key, jobs.c.job_id).offset(offset).limit(limit)
+    # Names are unique but among retired jobs; ordered by the name alone, the index gives the page.
+    order = (jobs.c.name_key, jobs.c.job_id) if which.include_retired else (jobs.c.name_key,)
+    page = _filtered(total_from, which).order_by(*order).offset(offset).limit(limit)
+    job_ids = list(connection.execute(page).scalars())
+    query = _jobs().where(jobs.c.job_id.in_(job_ids)).order_by(jobs.c.name_key, jobs.c.job_id)
     rows = connection.execute(query).all()
     runs = newest_runs(connection, [row.job_id for row in rows], STRIP_RUNS)
     return JobPage(tuple(_job_view(row, now, runs.get(row.job_id, _NO_RUNS), 3) for row in rows), total)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, literal, select, text, tuple_
+from sqlalchemy import Connection, Row, Select, func, literal, select, text, tuple_, union_all
 
 from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
@@ -17,7 +17,6 @@ SEARCHED_RUNS = 10_000
 """How many runs a page with a filter that no index serves looks at."""
 
 _FAILED = frozenset({State.FAILED, State.TIMED_OUT, State.LOST})
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -103,29 +102,28 @@ def _end_of_window(connection: Connection, source: Any, size: int) -> RunKey | N
 
 
 def newest_runs(connection: Connection, job_ids: Sequence[int], count: int) -> dict[int, tuple[RunView, ...]]:
-    """The `count` newest runs by tick of each job, newest first. One range of the index per job."""
+    """The `count` newest runs by tick of each job, newest first. For a page of jobs: SQLite unites 500 at most."""
     if not job_ids:
         return {}
-    runs, inner = tables.runs, tables.runs.alias("inner_runs")
-    floor = (
-        select(inner.c.scheduled_at)
-        .where(inner.c.job_id == tables.jobs.c.job_id)
-        .order_by(inner.c.scheduled_at.desc())
-        .limit(1)
-        .offset(count - 1)
-        .scalar_subquery()
-    )
-    start = func.coalesce(floor, literal(_EPOCH, tables.Instant()))
+    table = tables.runs
+    # One range of the index per job: asked for all jobs at once, PostgreSQL reads the whole table.
+    newest = [
+        select(
+            select(table)
+            .where(table.c.job_id == job_id)
+            .order_by(table.c.scheduled_at.desc())
+            .limit(count)
+            .subquery(f"of_job_{place}")
+        )
+        for place, job_id in enumerate(job_ids)
+    ]
+    source = union_all(*newest).subquery("newest")
     rows = connection.execute(
-        _runs()
-        .where(tables.jobs.c.job_id.in_(list(job_ids)), runs.c.scheduled_at >= start)
-        .order_by(runs.c.job_id, runs.c.scheduled_at.desc(), runs.c.token.desc())
+        _runs(source).order_by(source.c.job_id, source.c.scheduled_at.desc(), source.c.token.desc())
     )
     found: dict[int, list[RunView]] = {}
     for row in rows:
-        of_job = found.setdefault(row.job_id, [])
-        if len(of_job) < count:
-            of_job.append(run_view(row))
+        found.setdefault(row.job_id, []).append(run_view(row))
     return {job_id: tuple(of_job) for job_id, of_job in found.items()}
 
 
