@@ -13,8 +13,8 @@ from sexton.decisions import SkipReason
 from sexton.errors import NotFound
 from sexton.store import read_cluster, tables
 from sexton.store.reads import LedgerReader
-from sexton.store.views import ClaimView, JobFilter, RunFilter, SkipView
 from sexton.terms import EndedBy
+from sexton.views import ClaimView, JobFilter, RunFilter, SkipView
 from tests.support import scene
 from tests.support.scene import MINUTE, NOW, SECOND, TAKEOVER_AT
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, func, select, text
 
-from sexton.store import tables
-from sexton.store.cluster_views import (
+from sexton.cluster_views import (
     COUNT_LIMIT,
     FailingJob,
     Lateness,
@@ -26,6 +25,7 @@ from sexton.store.cluster_views import (
     QueueView,
     WorkerView,
 )
+from sexton.store import tables
 from sexton.store.read_runs import newest_runs
 
 LATENESS_ROWS = 5_000

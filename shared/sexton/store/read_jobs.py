@@ -12,14 +12,14 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, func, select
 
 from sexton.claims import State
+from sexton.cluster_views import Undecided
 from sexton.errors import NotFound, SextonError
 from sexton.jobs import JobDefinition
 from sexton.schedules import Schedule, schedule_from_spec
 from sexton.settings import format_duration
 from sexton.store import tables
-from sexton.store.cluster_views import Undecided
 from sexton.store.read_runs import newest_runs
-from sexton.store.views import JobFilter, JobPage, JobView, PauseView, RevisionView, RunView
+from sexton.views import JobFilter, JobPage, JobView, PauseView, RevisionView, RunView
 
 STRIP_RUNS = 30
 _NO_RUNS: tuple[RunView, ...] = ()

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Select, func, literal, select, text, tup
 from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
 from sexton.store import tables
-from sexton.store.views import ClaimView, RunFilter, RunKey, RunOutput, RunPage, RunView, SkipView
+from sexton.views import ClaimView, RunFilter, RunKey, RunOutput, RunPage, RunView, SkipView
 
 SEARCHED_RUNS = 10_000
 """How many runs a page with a filter that no index serves looks at."""

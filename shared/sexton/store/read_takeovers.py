@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Row, func, select
 
 from sexton.decisions import Cause
 from sexton.store import tables
-from sexton.store.views import DecisionTotals, DecisionView, EventView, TakeoverView
 from sexton.terms import ElectedBy, EndedBy
+from sexton.views import DecisionTotals, DecisionView, EventView, TakeoverView
 
 
 def read_takeovers(connection: Connection, limit: int, term: int | None = None) -> tuple[TakeoverView, ...]:

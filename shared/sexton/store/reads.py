@@ -12,11 +12,12 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, func, select
 
+from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView, Undecided, WorkerView
 from sexton.errors import NotFound
 from sexton.settings import settings_from_rows
 from sexton.store import read_cluster, read_jobs, read_runs, read_takeovers, tables
-from sexton.store.cluster_views import FailingJob, NodeView, Overview, QueueView, Undecided, WorkerView
-from sexton.store.views import (
+from sexton.terms import ElectedBy
+from sexton.views import (
     ClaimDetail,
     ClaimView,
     EventView,
@@ -31,7 +32,6 @@ from sexton.store.views import (
     TakeoverView,
     TickPage,
 )
-from sexton.terms import ElectedBy
 
 LATENESS_WINDOW = timedelta(minutes=30)
 
