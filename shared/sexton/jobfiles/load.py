@@ -55,12 +55,12 @@ class LoadedJobs:
     files: tuple[str, ...]
 
 
-def load_jobs(path: Path) -> LoadedJobs:
-    """The jobs of a job file or of a folder of them.
+def load_job_files(paths: Iterable[Path]) -> LoadedJobs:
+    """The jobs of job files and of folders of them.
 
     Raises NotFound where there are no files, InvalidJobFile where anything in any of them is wrong.
     """
-    return _load(read_job_files(path))
+    return _load(file for path in paths for file in read_job_files(path))
 
 
 def load_job_text(data: bytes | str, file: str = "jobs.yaml") -> LoadedJobs:

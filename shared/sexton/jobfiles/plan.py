@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import Any
 
 from sexton.errors import InvalidJobFile, Problem, Refused
-from sexton.jobfiles.load import LoadedJob
+from sexton.jobfiles.load import LoadedJobs
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration
 from sexton.store.protocol import ChangeKind, CurrentJob, JobChange
@@ -61,6 +61,20 @@ class ApplyPlan:
     def is_empty(self) -> bool:
         return not (self.added or self.revised or self.retired)
 
+    def summary(self) -> str:
+        """The plan in one line of counts."""
+        renamed = sum(one.renamed for one in self.revised)
+        counts = (
+            (len(self.added), "added"),
+            (len(self.revised) - renamed, "changed"),
+            (renamed, "renamed"),
+            (len(self.retired), "retired"),
+            (len(self.unchanged), "unchanged"),
+            (len(self.missing) - len(self.retired), "of the cluster not in the files"),
+        )
+        return ", ".join(f"{count} {what}" for count, what in counts if count) or "no jobs"
+
+    @property
     def changes(self) -> tuple[JobChange, ...]:
         """The plan as one edit: names are freed before they are taken."""
         retire = [
@@ -75,8 +89,8 @@ class ApplyPlan:
         return (*retire, *revise, *create)
 
 
-def plan_apply(
-    jobs: Sequence[LoadedJob],
+def plan_changes(
+    loaded: LoadedJobs,
     current: Sequence[CurrentJob],
     *,
     prune: bool = False,
@@ -89,7 +103,7 @@ def plan_apply(
     unchanged: list[str] = []
     kept: set[int] = set()
     problems: list[Problem] = []
-    for job in jobs:
+    for job in loaded.jobs:
         before = by_name.get(job.name.lower())
         old_name = job.definition.renamed_from
         if before is None and old_name is not None:
@@ -97,7 +111,7 @@ def plan_apply(
             if before is None:
                 problems.append(
                     job.problem(
-                        f"renamed_from: the cluster knows neither {old_name} nor {job.name}; remove the key, or mend it",
+                        f"renamed_from: the cluster knows neither {old_name} nor {job.name}; remove the key",
                         at_rename=True,
                     )
                 )

@@ -16,7 +16,6 @@ from typer.main import get_command as command_of
 
 if TYPE_CHECKING:
     from sexton.process_settings import ProcessSettings
-
     from sexton.store.protocol import Store
 
 ANSWER_WITHIN_SECONDS = 8.0  # a call's limit: connecting and one call stay within the 10 s that exit code 3 promises
@@ -53,8 +52,10 @@ def open_cluster(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Sto
     """
     from sexton.store import open_store
     from sexton.store.protocol import StoreOptions
+    from sexton.store.schema import check_schema
 
     url = invocation_of(ctx).settings().database
+    check_schema(url, answer_within=ANSWER_WITHIN_SECONDS)
     store = open_store(
         StoreOptions(url=url, application="sexton cli", answer_within=ANSWER_WITHIN_SECONDS, read_only=read_only)
     )

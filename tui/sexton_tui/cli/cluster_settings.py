@@ -1,0 +1,62 @@
+"""``sexton settings``: the cluster's settings, which live in its database."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sexton.errors import InvalidSetting
+from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text
+from sexton_tui.cli.invocation import actor, open_cluster
+from sexton_tui.cli.output import Output, OutputOption, print_json, print_rows
+
+settings = typer.Typer(
+    help="Read and change the cluster's settings.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="Such as horizon or catch_up.rate.")]
+
+
+@settings.command("list")
+def list_settings(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
+    """Every setting with its value and its default."""
+    with open_cluster(ctx, read_only=True) as store:
+        current = store.edits.settings()
+    default = ClusterSettings()
+    rows = [
+        {"key": key, "value": setting_text(current, key), "default": setting_text(default, key)} for key in SETTING_KEYS
+    ]
+    print_rows(rows, output, ("key", "value", "default"))
+
+
+@settings.command("get")
+def get_setting(ctx: typer.Context, key: KeyArgument, output: OutputOption = Output.TABLE) -> None:
+    """The value of one setting."""
+    _check_key(key)
+    with open_cluster(ctx, read_only=True) as store:
+        value = setting_text(store.edits.settings(), key)
+    if output is Output.TABLE:
+        print(value)
+    else:
+        print_json({"key": key, "value": value})
+
+
+@settings.command("set")
+def set_setting(
+    ctx: typer.Context,
+    key: KeyArgument,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Such as 30s, 50 or none.")],
+) -> None:
+    """Change one setting for the whole cluster; recorded with who did it."""
+    _check_key(key)
+    with open_cluster(ctx) as store:
+        changed = store.edits.set_setting(key, value, actor())
+    print(f"{key} is {setting_text(changed, key)}")
+
+
+def _check_key(key: str) -> None:
+    if key not in SETTING_KEYS:
+        raise InvalidSetting(f"there is no setting {key!r}", hint=f"the settings are {', '.join(SETTING_KEYS)}")

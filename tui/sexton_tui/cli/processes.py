@@ -1,0 +1,99 @@
+"""``sexton scheduler`` and ``sexton worker``: one process each, until it is told to stop.
+
+Both keep trying where a service cannot be reached; only a wrong setting or a cluster they do not belong to ends them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sexton_tui.cli.invocation import invocation_of
+
+if TYPE_CHECKING:
+    from sexton.process_settings import ProcessSettings
+
+NameOption = Annotated[str | None, typer.Option("--name", help="What this process is called; HOST-PID by default.")]
+PollOption = Annotated[str | None, typer.Option("--poll", metavar="DURATION", help="How often to look without news.")]
+LogOption = Annotated[str | None, typer.Option("--log", metavar="FORMAT", help="console or json.")]
+
+
+def scheduler(
+    ctx: typer.Context, name: NameOption = None, poll: PollOption = None, log: LogOption = None
+) -> int | None:
+    """Run one node: it leads, or stands by as a follower. SIGTERM hands over and stops it."""
+    settings = invocation_of(ctx).settings(name=name, poll=poll, log=log)
+    start_logging(settings)
+    from sexton_scheduler.node import NodeOptions, run_node
+
+    return run_node(
+        NodeOptions(
+            database_url=settings.database,
+            coordinator=settings.coordinator,
+            name=settings.name,
+            poll=settings.poll,
+        )
+    )
+
+
+def worker(
+    ctx: typer.Context,
+    name: NameOption = None,
+    queues: Annotated[str | None, typer.Option("--queues", metavar="A,B", help="Which queues to pull.")] = None,
+    slots: Annotated[str | None, typer.Option("--slots", metavar="N", help="How many runs at once.")] = None,
+    poll: PollOption = None,
+    drain: Annotated[
+        str | None, typer.Option("--drain", metavar="DURATION", help="How long SIGTERM lets runs go on.")
+    ] = None,
+    log: LogOption = None,
+) -> int | None:
+    """Run one worker. SIGTERM drains it; a second one gives its claims back."""
+    settings = invocation_of(ctx).settings(name=name, queues=queues, slots=slots, poll=poll, drain=drain, log=log)
+    start_logging(settings)
+    from sexton_worker.worker import WorkerOptions, run_worker
+
+    return run_worker(
+        WorkerOptions(
+            database_url=settings.database,
+            name=settings.name,
+            queues=settings.queues,
+            slots=settings.slots,
+            poll=settings.poll,
+            drain=settings.drain,
+            allow=settings.allow or (),
+        )
+    )
+
+
+def start_logging(settings: ProcessSettings) -> None:
+    """Structured logs on stderr: readable lines, or one JSON object a line; instants are UTC."""
+    import logging
+    import sys
+
+    import structlog
+
+    from sexton.process_settings import LogFormat
+
+    as_json = settings.log is LogFormat.JSON
+    renderer = (
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *([structlog.processors.dict_tracebacks] if as_json else []),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+    )
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
