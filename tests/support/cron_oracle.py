@@ -114,7 +114,12 @@ class Oracle:
         return False
 
     def walk(
-        self, zone: ZoneInfo, after: datetime, upto: datetime, step: timedelta = MINUTE, look_back: timedelta = 2 * DAY
+        self,
+        zone: ZoneInfo,
+        after: datetime,
+        upto: datetime,
+        step: timedelta = MINUTE,
+        look_back: timedelta = timedelta(hours=26),
     ) -> list[datetime]:
         """The ticks in (after, upto]. `step` divides every offset of the zone in that time."""
         instant = after.replace(second=0, microsecond=0) - look_back
@@ -138,8 +143,8 @@ class Oracle:
     def map_readings(self, zone: ZoneInfo, after: datetime, upto: datetime) -> list[datetime]:
         """The ticks in (after, upto], for zones whose clocks change on whole minutes."""
         ticks = set()
-        day = after.date() - 3 * DAY
-        while day <= upto.date() + 3 * DAY:
+        day = after.date() - 2 * DAY
+        while day <= upto.date() + 2 * DAY:
             for hour, minute in self.minutes if self.day_matches(day) else ():
                 for second in self.seconds:
                     ticks |= self._instants_of(datetime(day.year, day.month, day.day, hour, minute, second), zone)  # noqa: DTZ001  a wall-clock reading has no zone
