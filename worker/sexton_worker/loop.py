@@ -208,7 +208,6 @@ class WorkerLoop:
 
     def _return(self, grant: Grant, why: str, outcome: State = State.READY) -> None:
         """The grant's run never began: put its claim back, or end it with ``outcome``."""
-        now = self._time.now()
         self._granted.pop(grant.token, None)
         self._unsent[grant.token] = RunResult(
             job_id=grant.job_id,
@@ -216,9 +215,8 @@ class WorkerLoop:
             token=grant.token,
             attempt=grant.attempt,
             outcome=outcome,
-            finished_at=now,
+            finished_at=self._time.now(),
             error=why,
-            retry_at=now if outcome is State.READY else None,
         )
 
     # --- the database -----------------------------------------------------------------------------------------------

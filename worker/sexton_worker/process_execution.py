@@ -36,12 +36,12 @@ class ProcessExecution:
         wakeup: Wakeup,
         slots: int,
         worker_environment: Mapping[str, str],
-        allow: Sequence[str] = (),
+        allow: Sequence[str] | None = None,
     ) -> None:
         self._clock = clock
         self._wakeup = wakeup
         self._environment = worker_environment
-        self._allow = tuple(allow)
+        self._allow = allow
         self._pool = PythonPool(clock, worker_environment)
         self._orders: queue.SimpleQueue[tuple[RunOrder, StopSignal] | None] = queue.SimpleQueue()
         self._ended: queue.SimpleQueue[EndedRun] = queue.SimpleQueue()

@@ -44,7 +44,7 @@ def default_slots() -> int:
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a worker process is told. ``allow``: commands and modules it may run, empty for all."""
+    """What a worker process is told. ``allow``: commands and modules it may run, None for all."""
 
     database_url: str
     name: str
@@ -52,7 +52,7 @@ class WorkerOptions:
     slots: int | None = None  # None: two per core
     poll: timedelta = timedelta(seconds=5)
     drain: timedelta = timedelta(seconds=30)
-    allow: tuple[str, ...] = ()
+    allow: tuple[str, ...] | None = None
 
 
 class Worker:

@@ -3,7 +3,7 @@
 An entry is a command as jobs write it (``billing``, ``/usr/bin/billing``), a
 Python package or module (``billing`` admits ``billing.jobs:nightly``), or one
 function (``billing.jobs:nightly``). Shell scripts can run anything, so they need
-the entry ``/bin/sh``. No entries: everything may run.
+the entry ``/bin/sh``. No list (None): everything may run.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
 SHELL = "/bin/sh"
 
 
-def refusal(target: Target, allow: Sequence[str]) -> str:
+def refusal(target: Target, allow: Sequence[str] | None) -> str:
     """Why this worker does not run the target, as one sentence; empty: it may run."""
-    if not allow:
+    if allow is None:
         return ""
     match target:
         case CommandTarget(argv):
@@ -29,7 +29,7 @@ def refusal(target: Target, allow: Sequence[str]) -> str:
     if names & set(allow):
         return ""
     return (
-        f"{what} is not among what this worker may run ({', '.join(allow)}); "
+        f"{what} is not among what this worker may run ({', '.join(allow) or 'nothing'}); "
         "add it to `allow` in the worker's settings, or give the job the queue of another worker"
     )
 

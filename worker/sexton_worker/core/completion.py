@@ -25,7 +25,7 @@ LEAST_JITTER = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a run. READY: back to the queue at ``retry_at`` (UTC), ``uses_retry`` if it is a retry."""
+    """The outcome of a run. READY: back to the queue, as a retry not before ``retry_at`` (UTC), else at once."""
 
     outcome: State
     error: str = ""
@@ -55,7 +55,7 @@ def conclude(
         case Ending.LEASE_LOST | Ending.GIVEN_BACK:
             if at_most_once and ended.started is not None:
                 return Verdict(State.LOST, ended.error)
-            return Verdict(State.READY, ended.error, retry_at=finished_at)
+            return Verdict(State.READY, ended.error)
     if retries_used < rules.retries.max and is_retried(ended, rules.retries):
         delay = retry_delay(rules.retries, retries_used, draw)
         return Verdict(State.READY, ended.error, retry_at=finished_at + delay, uses_retry=True)

@@ -31,6 +31,10 @@ class OutputTail:
         if len(self._rest) > 2 * self._limit:
             del self._rest[: -self._limit]
 
+    def held_bytes(self) -> int:
+        """How much memory the stream takes up now."""
+        return len(self._head) + len(self._rest)
+
     def kept(self) -> bytes:
         """The stream, or its beginning and end around a line that says how many bytes are missing there."""
         if self.total <= self._limit:

@@ -1,0 +1,125 @@
+"""Functions that the tests run as Python jobs: good ones, and every kind of bad one."""
+
+# ruff: noqa: T201 - jobs print
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from sexton_worker import context
+
+
+class DiskFull(OSError):
+    """An exception with a base class that `retries.on` may name."""
+
+
+def noop() -> None:
+    """Nothing at all."""
+
+
+def tell(*args: Any, **kwargs: Any) -> None:
+    """Write down all that a run can know of itself."""
+    run = context.current()
+    print(f"args={args} kwargs={kwargs}")
+    print(f"context={run.job} {run.tick.isoformat()} {run.attempt} {run.token} {run.deadline.isoformat()}")
+    for name in ("SEXTON_JOB", "SEXTON_TICK", "SEXTON_ATTEMPT", "SEXTON_TOKEN", "SEXTON_DEADLINE", "COLOUR"):
+        print(f"{name}={os.environ.get(name)}")
+    print(f"cwd={os.getcwd()} stdin={sys.stdin.read()!r} secret={os.environ.get('WORKER_SECRET')}")
+
+
+def tell_pid() -> None:
+    print(os.getpid())
+
+
+def write_both(text: str) -> None:
+    """Write to both streams, by Python and past it."""
+    print(f"{text} by print")
+    print(f"{text} by stderr", file=sys.stderr)
+    os.write(1, f"{text} by descriptor\n".encode())
+
+
+def write_binary(size: int) -> None:
+    os.write(1, bytes(range(256)) * (size // 256))
+
+
+def fail(message: str) -> None:
+    raise ValueError(message)
+
+
+def fill_disk() -> None:
+    raise DiskFull("no room")
+
+
+def leave(code: object) -> None:
+    raise SystemExit(code)
+
+
+def kill_self() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def exit_hard(code: int) -> None:
+    os._exit(code)
+
+
+def close_outputs() -> None:
+    os.close(1)
+    os.close(2)
+
+
+def close_everything() -> None:
+    os.closerange(0, 256)
+
+
+def spoil_surroundings() -> None:
+    os.environ["COLOUR"] = "left over"
+    os.chdir("/")
+
+
+def wait_for_ever(note: str | None = None) -> None:
+    """Hang; first write the process id into the file `note`."""
+    if note is not None:
+        Path(note).write_text(str(os.getpid()))
+    while True:
+        signal.pause()
+
+
+def refuse_to_end(note: str) -> None:
+    """Hang through SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    wait_for_ever(note)
+
+
+def leave_process_behind(note: str) -> None:
+    """Start a process that holds the outputs and outlives the run."""
+    child = subprocess.Popen(["sleep", "300"])
+    Path(note).write_text(str(child.pid))
+
+
+def fork_and_return() -> None:
+    """Return twice."""
+    os.fork()
+    print(f"returns in {os.getpid()}")
+
+
+async def later() -> None:
+    print("awaited")
+
+
+class Unprintable(Exception):
+    """Whose text cannot be had."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def raise_unprintable() -> None:
+    raise Unprintable
+
+
+not_a_function = 3
