@@ -108,7 +108,7 @@ def assert_all_questions_agree(schedule: Schedule, after: datetime, upto: dateti
     assert preceding is None or preceding < after
 
 
-@settings(around, max_examples=160)
+@settings(around, max_examples=130)
 @given(OFTEN, windows())
 @example(
     "30 2 * * *", ("Europe/Berlin", datetime(2026, 3, 28, 5, 0, 0, 1, tzinfo=UTC), datetime(2026, 3, 29, 5, tzinfo=UTC))
@@ -194,9 +194,7 @@ def test_days_are_those_that_a_calendar_shows(fields: tuple[str, ...], start: da
         ("America/Juneau", "1867-10-19T00:31:13Z"),  # Alaska lived a day twice
     ],
 )
-@pytest.mark.parametrize(
-    "text", ["*/7 * * * *", "*/3 0-23 * * *", "30 */5 0-23 * * *", "15 * * * * *", "45 0 0,12 * * *"]
-)
+@pytest.mark.parametrize("text", ["*/7 * * * *", "*/3 0-23 * * *", "30 */5 0-23 * * *"])
 def test_changes_at_odd_seconds_are_exact(zone: str, change: str, text: str) -> None:
     middle = datetime.fromisoformat(change)
     after, upto = middle - timedelta(minutes=50), middle + timedelta(minutes=70)

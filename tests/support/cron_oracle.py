@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 MONTHS = ["", "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 SECOND, MINUTE, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1)
+LONGEST_REPETITION = timedelta(hours=26)
 
 
 def _number(text: str) -> int:
@@ -113,16 +114,9 @@ class Oracle:
             day += DAY
         return False
 
-    def walk(
-        self,
-        zone: ZoneInfo,
-        after: datetime,
-        upto: datetime,
-        step: timedelta = MINUTE,
-        look_back: timedelta = timedelta(hours=26),
-    ) -> list[datetime]:
+    def walk(self, zone: ZoneInfo, after: datetime, upto: datetime, step: timedelta = MINUTE) -> list[datetime]:
         """The ticks in (after, upto]. `step` divides every offset of the zone in that time."""
-        instant = after.replace(second=0, microsecond=0) - look_back
+        instant = after.replace(second=0, microsecond=0) - LONGEST_REPETITION
         shown: set[datetime] = set()
         before = (instant - step).astimezone(zone).replace(tzinfo=None)
         ticks = []

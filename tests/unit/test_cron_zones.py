@@ -4,14 +4,16 @@ import random
 import re
 import struct
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
+from sexton.schedules import CronSchedule
 from sexton.zone_clock import Span, ZoneClock, clock_of
 from sexton.zones import load_zone, zone_data_version, zone_names
 
@@ -140,3 +142,16 @@ def test_no_change_that_a_zone_file_lists_is_overlooked() -> None:
         assert [at for at in found if at <= max(listed, default=0)] == listed, name
         compared += len(listed)
     assert compared > 1_000
+
+
+def test_a_repeated_hour_across_a_seam_between_blocks_is_still_a_repeated_hour() -> None:
+    seam = unix("2185-11-06T09:08:16+00:00")
+    before, after = clock_of("America/Los_Angeles").span_at(seam - 1), clock_of("America/Los_Angeles").span_at(seam)
+    assert before.end == after.start == seam, "blocks of 2^25 seconds meet inside the repeated hour of that night"
+    assert after.frontier - after.start - after.offset == 3600 - 496, "of which 8 min 16 s had passed"
+    schedule = CronSchedule(CronExpression.parse("30 1 * * *"), "America/Los_Angeles")
+    start = datetime(2185, 11, 6, tzinfo=UTC)
+    assert [tick.isoformat() for tick in schedule.between(start, start + timedelta(days=1, hours=12))] == [
+        "2185-11-06T08:30:00+00:00",
+        "2185-11-07T09:30:00+00:00",
+    ]

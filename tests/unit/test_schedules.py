@@ -285,3 +285,25 @@ def test_a_specification_that_means_nothing_is_refused(change: dict[str, Any], s
 
 def test_the_tick_engine_has_a_version() -> None:
     assert TICK_ENGINE_VERSION == 1
+
+
+def test_the_last_second_of_the_day_is_reached_and_left() -> None:
+    secondly, midnight = cron("* * * * * *"), at("2026-01-02T00:00:00Z")
+    assert list(secondly.between(midnight - timedelta(seconds=4), midnight + timedelta(seconds=1))) == [
+        midnight + timedelta(seconds=n) for n in range(-3, 2)
+    ]
+    late = cron("59 23 * * *")
+    for before in (timedelta(seconds=61), timedelta(seconds=60, microseconds=1), timedelta(minutes=2)):
+        assert late.next_after(midnight - before) == midnight - timedelta(minutes=1)
+    assert secondly.newest_between(midnight - A_DAY, midnight + timedelta(seconds=1), 3) == [
+        midnight + timedelta(seconds=n) for n in (-1, 0, 1)
+    ]
+
+
+def test_the_nearest_workday_does_not_leave_the_month() -> None:
+    first = cron("0 0 1W * *").between(at("2025-01-31T00:00:00Z"), at("2025-07-01T00:00:00Z"))
+    assert [tick.strftime("%m-%d") for tick in first] == ["02-03", "03-03", "04-01", "05-01", "06-02", "07-01"]
+    last = cron("0 0 31W,30W * *").between(at("2025-05-01T00:00:00Z"), at("2025-09-01T00:00:00Z"))
+    assert [tick.strftime("%m-%d") for tick in last] == ["05-30", "06-30", "07-30", "07-31", "08-29"]
+    assert str(cron("0 0 15W * *").next_after(at("2025-06-01T00:00:00Z")))[:10] == "2025-06-16", "a Sunday's Monday"
+    assert str(cron("0 0 15W * *").next_after(at("2025-03-01T00:00:00Z")))[:10] == "2025-03-14", "a Saturday's Friday"
