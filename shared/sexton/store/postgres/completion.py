@@ -1,0 +1,145 @@
+"""Results become history, and what they free is promoted.
+
+``complete`` is conditional on the token of each run (invariant 4): the claim still names it and has not ended. In one
+statement it ends the claim or puts it back, writes the run and its output, and frees the slot row that the token
+holds. Back in the queue a claim has no token, so that no second result can name it.
+
+Freeing and promoting are two statements on purpose: the promotion's snapshot must be younger than the wait for a
+puller that was just parking a claim on the slot that is being freed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+
+from sexton.store.protocol import RunResult
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # stands for null in arrays, whose types then never change
+_NO_CODE = -(2**31)
+
+# `back`: to the queue again. A run that was asked to stop is not retried: it counts as cancelled (7).
+_BACK = "(d.outcome = 0 AND NOT c.cancel_requested)"
+
+_COMPLETE = f"""WITH d AS MATERIALIZED (
+  SELECT * FROM unnest(%(jobs)b::bigint[], %(ticks)b::timestamptz[], %(tokens)b::bigint[], %(outcomes)b::smallint[],
+   %(started)b::timestamptz[], %(finished)b::timestamptz[], %(codes)b::int[], %(errors)b::text[],
+   %(retries)b::timestamptz[], %(uses)b::boolean[], %(stdout)b::bigint[], %(stderr)b::bigint[])
+   d(job_id, scheduled_at, token, outcome, started_at, finished_at, exit_code, error, retry_at, uses_retry,
+    stdout_bytes, stderr_bytes)),
+ ok AS (UPDATE claims c SET
+   state = CASE WHEN d.outcome = 0 AND c.cancel_requested THEN 7 ELSE d.outcome END,
+   available_at = CASE WHEN {_BACK} THEN coalesce(nullif(d.retry_at, %(never)s), c.available_at)
+    ELSE c.available_at END,
+   retries = c.retries + (d.uses_retry AND {_BACK})::int,
+   token = CASE WHEN {_BACK} THEN NULL ELSE c.token END,
+   worker_id = CASE WHEN {_BACK} THEN NULL ELSE c.worker_id END,
+   granted_at = CASE WHEN {_BACK} THEN NULL ELSE c.granted_at END,
+   started_at = CASE WHEN {_BACK} THEN NULL ELSE coalesce(nullif(d.started_at, %(never)s), c.started_at) END,
+   finished_at = CASE WHEN {_BACK} THEN NULL ELSE d.finished_at END,
+   lease_expires_at = NULL
+  FROM d WHERE c.job_id = d.job_id AND c.scheduled_at = d.scheduled_at AND c.token = d.token
+   AND c.finished_at IS NULL
+  RETURNING c.job_id, c.scheduled_at, c.revision, c.attempt, c.state, c.slot, c.overlap, c.jitter_ms, d.token,
+   nullif(d.started_at, %(never)s) AS started_at, d.finished_at, nullif(d.exit_code, {_NO_CODE}) AS exit_code,
+   nullif(d.error, '') AS error, d.stdout_bytes, d.stderr_bytes),
+ kept AS (INSERT INTO runs (token, job_id, scheduled_at, attempt, revision, worker_id, outcome, exit_code, error,
+   started_at, finished_at, lateness_ms, stdout_bytes, stderr_bytes)
+  SELECT token, job_id, scheduled_at, attempt, revision, %(worker)s, state, exit_code, error, started_at, finished_at,
+   round(extract(epoch FROM started_at - scheduled_at) * 1000)::bigint - jitter_ms, stdout_bytes, stderr_bytes FROM ok),
+ freed AS (UPDATE slots s SET token = NULL FROM ok WHERE s.slot = ok.slot AND s.token = ok.token)""".encode()  # noqa: S608 - built from constants
+_ACCEPTED = b"\nSELECT token, state FROM ok"
+
+# Put before the last line where there is output, which most runs of no-ops have not.
+_KEEP_OUTPUT = b""",
+ said AS (INSERT INTO outputs (token, stdout, stderr) SELECT o.token, o.stdout, o.stderr
+  FROM unnest(%(speakers)b::bigint[], %(out)b::bytea[], %(err)b::bytea[]) o(token, stdout, stderr)
+  JOIN ok ON ok.token = o.token)"""
+
+# The allowance of a claim to start anew, from its revision; where that is gone, the one it was written with.
+_ALLOWANCE = """coalesce((SELECT make_interval(secs =>
+   coalesce(m.missed ->> 'start_within_ms', m.missed ->> 'grace_ms')::bigint / 1000.0)
+  FROM revisions r CROSS JOIN LATERAL (SELECT r.firing::jsonb -> 'missed' AS missed) m
+  WHERE r.job_id = c.job_id AND r.revision = c.revision), c.start_by - c.available_at)"""
+
+# Of each slot the oldest parked claims, live ones before paced ones (a paced claim may have to wait for its class, and
+# must not keep a live one waiting meanwhile). Its place in the queue stays that of its available_at; only start_by is
+# set anew, so that the time it was parked does not count.
+_PROMOTE = f"""head AS MATERIALIZED (
+  SELECT w.tid FROM f CROSS JOIN LATERAL (
+   SELECT tid FROM (
+    SELECT * FROM (SELECT ctid AS tid FROM claims WHERE state = 2 AND slot = f.slot AND NOT blocked
+     AND NOT (origin IN (1, 2, 3)) ORDER BY scheduled_at LIMIT f.free FOR UPDATE SKIP LOCKED) live
+    UNION ALL
+    SELECT * FROM (SELECT ctid AS tid FROM claims WHERE state = 2 AND slot = f.slot AND NOT blocked
+     AND origin IN (1, 2, 3) ORDER BY scheduled_at LIMIT f.free FOR UPDATE SKIP LOCKED) paced) heads
+   LIMIT f.free) w
+  WHERE EXISTS (SELECT 1 FROM slots s WHERE s.slot = f.slot AND s.token IS NULL))
+UPDATE claims c SET state = 0,
+  start_by = CASE WHEN c.start_by IS NOT NULL THEN statement_timestamp() + {_ALLOWANCE} END
+ FROM head WHERE c.ctid = head.tid RETURNING c.job_id, c.scheduled_at"""  # noqa: S608 - built from constants
+
+_PROMOTE_AFTER = f"""WITH f AS MATERIALIZED (
+  SELECT c.slot, count(*) AS free FROM unnest(%(jobs)b::bigint[], %(ticks)b::timestamptz[]) d(job_id, scheduled_at)
+  JOIN claims c ON c.job_id = d.job_id AND c.scheduled_at = d.scheduled_at WHERE c.overlap <> 0 GROUP BY c.slot),
+ {_PROMOTE}""".encode()  # noqa: S608 - built from constants
+
+_SWEEP = f"""WITH RECURSIVE parked AS (
+  (SELECT slot FROM claims WHERE state = 2 ORDER BY slot LIMIT 1)
+  UNION ALL
+  SELECT (SELECT c.slot FROM claims c WHERE c.state = 2 AND c.slot > parked.slot ORDER BY c.slot LIMIT 1)
+  FROM parked WHERE parked.slot IS NOT NULL),
+ f AS MATERIALIZED (SELECT s.slot, count(*) AS free FROM parked JOIN slots s ON s.slot = parked.slot
+  WHERE s.token IS NULL GROUP BY s.slot),
+ {_PROMOTE}""".encode()  # noqa: S608 - built from constants
+
+
+def complete(
+    connection: psycopg.Connection[Any], worker_id: int, results: Sequence[RunResult]
+) -> tuple[psycopg.Cursor[Any], psycopg.Cursor[Any]]:
+    """Write results and promote what they free; the cursors give ``(token, state)`` and ``(job_id, scheduled_at)``.
+
+    Sorted by claim, so that writers of several claims lock them in one order.
+    """
+    ordered = sorted(results, key=lambda result: (result.job_id, result.scheduled_at))
+    jobs = [result.job_id for result in ordered]
+    ticks = [result.scheduled_at for result in ordered]
+    arguments: dict[str, object] = {
+        "jobs": jobs,
+        "ticks": ticks,
+        "tokens": [result.token for result in ordered],
+        "outcomes": [int(result.outcome) for result in ordered],
+        "started": [result.started_at or _NEVER for result in ordered],
+        "finished": [result.finished_at for result in ordered],
+        "codes": [_NO_CODE if result.exit_code is None else result.exit_code for result in ordered],
+        "errors": [result.error.replace("\0", "\N{REPLACEMENT CHARACTER}") for result in ordered],
+        "retries": [result.retry_at or _NEVER for result in ordered],
+        "uses": [result.uses_retry for result in ordered],
+        "stdout": [result.stdout_bytes for result in ordered],
+        "stderr": [result.stderr_bytes for result in ordered],
+        "never": _NEVER,
+        "worker": worker_id,
+    }
+    statement = _COMPLETE
+    if spoken := [result for result in ordered if result.stdout or result.stderr]:
+        statement += _KEEP_OUTPUT
+        arguments["speakers"] = [result.token for result in spoken]
+        arguments["out"] = [result.stdout for result in spoken]
+        arguments["err"] = [result.stderr for result in spoken]
+    written = connection.execute(statement + _ACCEPTED, arguments, prepare=True)
+    return written, promote_after(connection, jobs, ticks)
+
+
+def promote_after(
+    connection: psycopg.Connection[Any], jobs: Sequence[int], ticks: Sequence[datetime]
+) -> psycopg.Cursor[Any]:
+    """Promote for each of these claims, which held a slot, the oldest claim parked on it."""
+    return connection.execute(_PROMOTE_AFTER, {"jobs": list(jobs), "ticks": list(ticks)}, prepare=True)
+
+
+def sweep(connection: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
+    """Promote for every free slot row the oldest parked claim of its group."""
+    return connection.execute(_SWEEP)

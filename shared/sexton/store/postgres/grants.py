@@ -1,0 +1,182 @@
+"""The worker's statements on PostgreSQL: `PostgresGrants` implements `protocol.GrantStore`.
+
+A step is one pipelined transaction: complete (invariant 4), promote, pull, look ahead, with one commit and one round
+trip. It takes its locks in one order: own claims, own slot rows (waiting for a puller that looks at them), then other
+claims and slot rows SKIP LOCKED. So no two steps wait for each other, and a step waits for another process only in
+the moment between that one's pull and its commit; a process stopped just there is terminated by any node's
+housekeeping (`TermStore.terminate_stuck`).
+
+Paced claims (catch-up, held, backfill) are pulled by a second transaction, only where they are due and there is room
+left: live claims always go first, and the gate of the class is not held by those who need it not.
+
+Counting refused results and waking others happen after the commit, each in a statement of its own that holds no lock
+when its process stops; what is lost if it dies there is a count, or a wake-up that polling replaces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from sexton.claims import State
+from sexton.jobs import JobDefinition
+from sexton.store.postgres import completion, leases
+from sexton.store.postgres.pull import grants_of, look_ahead, plan_by_index, pull, pull_paced
+from sexton.store.protocol import Channel, Grant, Renewal, Requeued, RunResult, StepRequest, StepResult
+
+if TYPE_CHECKING:
+    from sexton.store.postgres.connection import PostgresConnection
+
+_REGISTER = b"""INSERT INTO workers (name, address, version, pid, queues, slots, started_at, seen_at)
+ VALUES (%s, %s, %s, %s, %s, %s, statement_timestamp(), statement_timestamp()) RETURNING worker_id"""
+_SEEN = b"""UPDATE workers SET seen_at = statement_timestamp(), busy = %s, draining = %s WHERE worker_id = %s"""
+_UNREGISTER = b"""UPDATE workers SET stopped_at = statement_timestamp(), seen_at = statement_timestamp(), busy = 0
+ WHERE worker_id = %s"""
+_DEFINITIONS = b"""SELECT job_id, revision, definition FROM revisions
+ JOIN unnest(%s::bigint[], %s::int[]) wanted(job_id, revision) USING (job_id, revision)"""
+_MARK_STARTED = b"""UPDATE claims SET started_at = coalesce(started_at, statement_timestamp())
+ WHERE job_id = %s AND scheduled_at = %s AND token = %s AND finished_at IS NULL RETURNING 1"""
+_COUNT_STALE = b"""INSERT INTO counters (name, value) VALUES ('stale_results', %s)
+ ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"""
+_NOTIFY_WORK = f"SELECT pg_notify('{Channel.WORK.value}', '')".encode()
+
+
+class PostgresGrants:
+    """`GrantStore` over one connection, for one thread."""
+
+    def __init__(self, connection: PostgresConnection) -> None:
+        self._connection = connection
+        self._planned: psycopg.Connection[Any] | None = None
+        self._turn = 0
+
+    # --- the worker's row ---------------------------------------------------------------------------
+
+    def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
+        with self._connection.autocommit() as connection:
+            row = connection.execute(
+                _REGISTER, (name, address, version, pid, json.dumps(list(queues)), slots)
+            ).fetchone()
+        assert row is not None  # noqa: S101 - INSERT .. RETURNING of one row
+        return int(row[0])
+
+    def seen(self, worker_id: int, busy: int, draining: bool) -> None:
+        with self._connection.autocommit() as connection:
+            connection.execute(_SEEN, (busy, draining, worker_id))
+
+    def unregister(self, worker_id: int) -> None:
+        with self._connection.autocommit() as connection:
+            connection.execute(_UNREGISTER, (worker_id,))
+
+    # --- the step -----------------------------------------------------------------------------------
+
+    def step(self, request: StepRequest) -> StepResult:
+        return self._connection.retrying(lambda: self._step(request), "writing results and pulling claims")
+
+    def _step(self, request: StepRequest) -> StepResult:
+        queues = self._rotated(request.queues)
+        written = promoted = pulled = ahead = None
+        with self._connection.autocommit() as connection:
+            self._plan_by_index(connection)
+            with connection.pipeline():
+                connection.execute(b"BEGIN")
+                if request.results:
+                    written, promoted = completion.complete(connection, request.worker_id, request.results)
+                if request.room > 0 and queues:
+                    pulled = pull(connection, request.worker_id, request.lease, request.room, queues)
+                ahead = look_ahead(connection, queues)
+                connection.execute(b"COMMIT")
+            outcomes: dict[int, int] = dict(written.fetchall()) if written is not None else {}
+            grants, picked = grants_of(pulled) if pulled is not None else ((), 0)
+            row = ahead.fetchone()
+            assert row is not None  # noqa: S101 - an aggregate is one row
+            now, next_available_at, is_paced_due = row
+            room = request.room - len(grants)
+            if is_paced_due and room > 0:
+                more, looked_at = self._pull_paced(connection, request, room, queues)
+                grants, picked = grants + more, picked + looked_at
+            refused = len(request.results) - len(outcomes)
+            if refused:
+                connection.execute(_COUNT_STALE, (refused,))
+            woken = set(promoted.fetchall()) if promoted is not None else set()
+            if _leaves_work(request.results, outcomes, woken, grants):
+                connection.execute(_NOTIFY_WORK)
+        return StepResult(frozenset(outcomes), grants, picked, next_available_at, now)
+
+    def _pull_paced(
+        self, connection: psycopg.Connection[Any], request: StepRequest, room: int, queues: tuple[str, ...]
+    ) -> tuple[tuple[Grant, ...], int]:
+        connection.execute(b"BEGIN")
+        found = pull_paced(connection, request.worker_id, request.lease, room, request.catch_up_concurrency, queues)
+        connection.execute(b"COMMIT")
+        return found
+
+    def _rotated(self, queues: tuple[str, ...]) -> tuple[str, ...]:
+        """The queues, another one first each time, so that a full one does not starve the others."""
+        if len(queues) < 2:
+            return queues
+        self._turn = (self._turn + 1) % len(queues)
+        return queues[self._turn :] + queues[: self._turn]
+
+    def _plan_by_index(self, connection: psycopg.Connection[Any]) -> None:
+        if connection is not self._planned:
+            plan_by_index(connection)
+            self._planned = connection
+
+    # --- a run --------------------------------------------------------------------------------------
+
+    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], JobDefinition]:
+        if not keys:
+            return {}
+        with self._connection.autocommit() as connection:
+            rows = connection.execute(_DEFINITIONS, ([key[0] for key in keys], [key[1] for key in keys])).fetchall()
+        return {(job_id, revision): JobDefinition.from_text(text) for job_id, revision, text in rows}
+
+    def mark_started(self, job_id: int, scheduled_at: datetime, token: int) -> bool:
+        with self._connection.autocommit() as connection:
+            return connection.execute(_MARK_STARTED, (job_id, scheduled_at, token)).fetchone() is not None
+
+    def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
+        with self._connection.autocommit() as connection:
+            return leases.renew(connection, worker_id, tokens, lease)
+
+    def orphans(self, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
+        with self._connection.autocommit() as connection:
+            return leases.orphans(connection, worker_id, known)
+
+    # --- housekeeping -------------------------------------------------------------------------------
+
+    def requeue_expired(self, limit: int = 500, poison_after: int = 3) -> tuple[Requeued, ...]:
+        with self._connection.autocommit() as connection:
+            requeued = leases.requeue(connection, limit, poison_after)
+            ended = [one for one in requeued if one.state != State.READY]
+            if ended:  # a claim that is ready again takes its slot itself
+                completion.promote_after(connection, [one.job_id for one in ended], [one.scheduled_at for one in ended])
+            if requeued:
+                connection.execute(_NOTIFY_WORK)
+        return requeued
+
+    def sweep(self) -> int:
+        with self._connection.autocommit() as connection:
+            promoted = completion.sweep(connection).rowcount
+            if promoted:
+                connection.execute(_NOTIFY_WORK)
+        return promoted
+
+
+def _leaves_work(
+    results: Sequence[RunResult],
+    outcomes: dict[int, int],
+    promoted: set[tuple[int, datetime]],
+    grants: Sequence[Grant],
+) -> bool:
+    """Whether this step made a claim ready at once that it did not take itself: other workers should look."""
+    given_back = {
+        (result.job_id, result.scheduled_at)
+        for result in results
+        if result.retry_at is None and outcomes.get(result.token) == State.READY
+    }
+    return bool((promoted | given_back) - {(grant.job_id, grant.scheduled_at) for grant in grants})

@@ -1,0 +1,208 @@
+"""The pull: ready claims become a worker's grants, at a cost that does not depend on the backlog.
+
+One statement does it all, so that nothing can come between looking and granting:
+
+    pick     the first due claims, priority by priority and queue by queue, each by one scan in index order;
+             locked SKIP LOCKED, so that pullers never wait for each other nor take the same claim
+    locked   the slot rows of the picked claims, SKIP LOCKED: a row that could not be locked is unknown, not busy
+    verdict  per slot group the oldest claims take the free rows; of the rest, `skip` claims end and others park,
+             but only where every row of the group was locked and found busy; else they stay ready
+    moved    the claims change; only those that did take a token and a slot row (invariant 4)
+
+Rules that keep it fast, each found by measuring:
+
+* Priorities are literals and the inner LIMITs are constants: a generic plan guesses a LIMIT parameter as a tenth of
+  the table and then sorts the backlog.
+* ``statement_timestamp()``, not ``clock_timestamp()``, which no index can be asked for.
+* ``plan_by_index`` keeps a plan that was cached while the tables were small from being a sequential scan later.
+
+A parked claim waits until its slot is freed: whoever frees it must then wait for the puller's lock on the slot row,
+and promotes in a later statement, which sees the parked claim.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg import RawCursor
+
+from sexton.claims import Origin
+from sexton.store.protocol import Grant
+
+LARGEST_PULL = 500
+PRIORITIES = (2, 1, 0, -1, -2)
+_ORIGINS = tuple(Origin)
+_CATCH_UP_GATE = (0x5E870, 1)  # any two numbers; the advisory lock of all who pull the paced class
+
+GRANT_COLUMNS = (
+    "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once, lease_expires_at"
+)
+_LIVE = "NOT (origin IN (1, 2, 3))"
+_PACED = "origin IN (1, 2, 3)"
+_READY = "state = 0 AND NOT blocked"
+
+_SCAN = """(SELECT ctid AS tid, job_id, scheduled_at, slot, overlap, origin, attempt FROM claims
+   WHERE {ready} AND {origins} AND queue = ${queue}::text AND priority = {priority}
+     AND available_at <= statement_timestamp() AND (start_by IS NULL OR start_by > statement_timestamp())
+   ORDER BY available_at LIMIT {limit} FOR UPDATE SKIP LOCKED)"""
+
+_ROOM = "$3::bigint"
+# At most $4 at once in the cluster. The count is right because it is taken in a statement that began after the gate
+# was locked: whoever held it before has committed.
+_PACED_ROOM = f"least({_ROOM}, greatest(0, $4::bigint - (SELECT count(*) FROM claims WHERE state = 1 AND {_PACED})))"  # noqa: S608 - built from constants
+
+_PULL = """WITH pick AS MATERIALIZED (
+  SELECT first.*, row_number() OVER () AS place FROM (
+   SELECT * FROM (SELECT * FROM {scans}) classes
+   WHERE NOT EXISTS (SELECT 1 FROM cluster WHERE halted) LIMIT {room}) first),
+ locked AS MATERIALIZED (
+  SELECT slot, number, token FROM slots WHERE slot IN (SELECT slot FROM pick WHERE overlap <> 0)
+  FOR UPDATE OF slots SKIP LOCKED),
+ free AS (SELECT slot, number, row_number() OVER (PARTITION BY slot ORDER BY number) AS rank
+  FROM locked WHERE token IS NULL),
+ seen AS (SELECT slot, count(*) AS seen, min(token) AS met FROM locked GROUP BY slot),
+ ranked AS (SELECT pick.*, row_number() OVER (PARTITION BY slot ORDER BY scheduled_at, job_id) AS rank
+  FROM pick WHERE overlap <> 0),
+ verdict AS MATERIALIZED (
+  SELECT r.tid, r.place, r.slot, r.scheduled_at, f.number, s.met,
+   CASE WHEN f.number IS NOT NULL THEN 1
+    WHEN s.seen < (SELECT count(*) FROM slots t WHERE t.slot = r.slot) THEN 0
+    WHEN r.overlap = 1 AND r.origin = 0 AND r.attempt = 0 THEN 8 ELSE 2 END AS state,
+   CASE WHEN f.number IS NOT NULL THEN nextval('tokens') END AS token
+  FROM ranked r JOIN seen s ON s.slot = r.slot LEFT JOIN free f ON f.slot = r.slot AND f.rank = r.rank
+  UNION ALL
+  SELECT tid, place, slot, scheduled_at, NULL, NULL, 1, nextval('tokens') FROM pick WHERE overlap = 0),
+ holder AS MATERIALIZED (
+  SELECT DISTINCT ON (slot) slot, 'overlap skip: the run of '
+   || to_char(scheduled_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+   || ' (token ' || token || ', worker ' || worker_id || ') was not over' AS reason
+  FROM (SELECT slot, scheduled_at, token, $1::bigint AS worker_id FROM verdict WHERE state = 1 AND number IS NOT NULL
+   UNION ALL
+   SELECT slot, scheduled_at, token, worker_id FROM claims
+   WHERE state = 1 AND token = ANY (ARRAY(SELECT met FROM verdict WHERE state = 8))) h
+  WHERE EXISTS (SELECT 1 FROM verdict WHERE state = 8)
+  ORDER BY slot, token),
+ moved AS (UPDATE claims c SET state = v.state, attempt = c.attempt + (v.state = 1)::int, token = v.token,
+   worker_id = CASE WHEN v.state = 1 THEN $1::bigint END,
+   granted_at = CASE WHEN v.state = 1 THEN statement_timestamp() END,
+   lease_expires_at = CASE WHEN v.state = 1 THEN statement_timestamp() + $2::interval END,
+   start_by = CASE WHEN v.state <> 1 THEN c.start_by END,
+   finished_at = CASE WHEN v.state = 8 THEN statement_timestamp() END,
+   reason = CASE WHEN v.state = 8
+    THEN coalesce((SELECT h.reason FROM holder h WHERE h.slot = c.slot), 'overlap skip: its slot was busy')
+    ELSE c.reason END
+  FROM verdict v WHERE c.ctid = v.tid AND v.state <> 0
+  RETURNING c.state, c.job_id, c.scheduled_at, c.revision, c.origin, c.token, c.attempt, c.retries, c.slot,
+   c.jitter_ms, c.at_most_once, c.lease_expires_at, v.number, v.place),
+ taken AS (UPDATE slots s SET token = m.token FROM moved m
+  WHERE m.state = 1 AND m.number IS NOT NULL AND s.slot = m.slot AND s.number = m.number)
+SELECT {columns}, k.picked FROM (SELECT count(*) AS picked FROM pick) k
+ LEFT JOIN moved m ON m.state = 1 ORDER BY m.place"""
+
+# Per queue, priority and class one probe of an index: the next instant at which a claim becomes available, and whether
+# paced claims are due now.
+_AHEAD = f"""SELECT statement_timestamp(), min(ahead.at), bool_or(due.paced)
+ FROM unnest($1::text[]) q(queue) CROSS JOIN generate_series(-2, 2) p(priority)
+ LEFT JOIN LATERAL (
+  (SELECT available_at AS at FROM claims WHERE {_READY} AND {_LIVE} AND queue = q.queue AND priority = p.priority
+    AND available_at > statement_timestamp() ORDER BY available_at LIMIT 1)
+  UNION ALL
+  (SELECT available_at FROM claims WHERE {_READY} AND {_PACED} AND queue = q.queue AND priority = p.priority
+    AND available_at > statement_timestamp() ORDER BY available_at LIMIT 1)) ahead ON true
+ LEFT JOIN LATERAL (SELECT true AS paced FROM claims
+   WHERE {_READY} AND {_PACED} AND queue = q.queue AND priority = p.priority
+    AND available_at <= statement_timestamp() ORDER BY available_at LIMIT 1) due ON true"""  # noqa: S608 - built from constants
+
+_PLAN_BY_INDEX = "SET enable_seqscan = off; SET enable_mergejoin = off; SET plan_cache_mode = force_generic_plan"
+
+
+@lru_cache(maxsize=64)
+def pull_statement(queues: int, *, is_paced: bool) -> bytes:
+    """The pull over so many queues. Parameters: worker, lease, room, for the paced class its limit, the queues."""
+    first = 5 if is_paced else 4
+    scans = [
+        _SCAN.format(
+            ready=_READY,
+            origins=_PACED if is_paced else _LIVE,
+            queue=first + queue,
+            priority=priority,
+            limit=LARGEST_PULL,
+        )
+        for priority in PRIORITIES
+        for queue in range(queues)
+    ]
+    return _PULL.format(
+        scans="\n  UNION ALL SELECT * FROM ".join(f"{scan} s{number}" for number, scan in enumerate(scans)),
+        room=_PACED_ROOM if is_paced else _ROOM,
+        columns=", ".join(f"m.{column}" for column in GRANT_COLUMNS.split(", ")),
+    ).encode()
+
+
+def plan_by_index(connection: psycopg.Connection[Any]) -> None:
+    """Have this connection plan its statements as for large tables, and once: plans outlive the size they saw."""
+    connection.execute(_PLAN_BY_INDEX.encode())
+
+
+def pull(
+    connection: psycopg.Connection[Any], worker_id: int, lease: timedelta, room: int, queues: tuple[str, ...]
+) -> RawCursor[Any]:
+    """Run the pull of the live class; ``grants_of`` reads the cursor once the pipeline is through."""
+    statement = pull_statement(len(queues), is_paced=False)
+    return RawCursor(connection).execute(
+        statement, (worker_id, lease, min(room, LARGEST_PULL), *queues), binary=True, prepare=True
+    )
+
+
+def look_ahead(connection: psycopg.Connection[Any], queues: tuple[str, ...]) -> RawCursor[Any]:
+    """Run the look ahead: one row of now, the next ``available_at``, and whether paced claims are due."""
+    return RawCursor(connection).execute(_AHEAD.encode(), (list(queues),), binary=True, prepare=True)
+
+
+def pull_paced(
+    connection: psycopg.Connection[Any],
+    worker_id: int,
+    lease: timedelta,
+    room: int,
+    limit: int,
+    queues: tuple[str, ...],
+) -> tuple[tuple[Grant, ...], int]:
+    """In an open transaction, grant paced claims so that at most ``limit`` run in the cluster; grants and picked.
+
+    One worker at a time may: the gate is a lock that is tried, never waited for, and held until the commit.
+    """
+    locked = connection.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", _CATCH_UP_GATE).fetchone()
+    if locked is None or not locked[0]:
+        return (), 0
+    statement = pull_statement(len(queues), is_paced=True)
+    cursor: RawCursor[Any] = RawCursor(connection)
+    cursor.execute(statement, (worker_id, lease, min(room, LARGEST_PULL), limit, *queues), binary=True, prepare=True)
+    return grants_of(cursor)
+
+
+def grants_of(cursor: RawCursor[Any]) -> tuple[tuple[Grant, ...], int]:
+    """The grants that a pull returned, and how many claims it picked."""
+    rows = cursor.fetchall()
+    picked: int = rows[0][-1]
+    if rows[0][0] is None:
+        return (), picked
+    return tuple(grant_of(row) for row in rows), picked
+
+
+def grant_of(row: tuple[Any, ...]) -> Grant:
+    """The grant of a row of ``GRANT_COLUMNS``."""
+    return Grant(
+        job_id=row[0],
+        scheduled_at=row[1],
+        revision=row[2],
+        origin=_ORIGINS[row[3]],
+        token=row[4],
+        attempt=row[5],
+        retries=row[6],
+        slot=row[7],
+        jitter=timedelta(milliseconds=row[8]),
+        at_most_once=row[9],
+        lease_expires_at=row[10],
+    )

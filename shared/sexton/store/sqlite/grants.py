@@ -1,0 +1,152 @@
+"""The worker's statements on SQLite: `SqliteGrants` implements `protocol.GrantStore`.
+
+Each method is one BEGIN IMMEDIATE transaction: the same decisions as on PostgreSQL, with nobody else writing
+meanwhile. A process frozen inside one blocks the others until it goes on or ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sexton.claims import State
+from sexton.jobs import JobDefinition
+from sexton.store.protocol import Channel, Grant, Renewal, Requeued, StepRequest, StepResult
+from sexton.store.sqlite import leases
+from sexton.store.sqlite.completion import Claim, complete, promote
+from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.pull import Puller, next_available_at, paced_room, pull
+from sexton.store.tables import from_micros, to_micros
+
+_REGISTER = """INSERT INTO workers (name, address, version, pid, queues, slots, started_at, seen_at)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING worker_id"""
+_COUNT_STALE = """INSERT INTO counters (name, value) VALUES ('stale_results', ?)
+ ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"""
+
+
+class SqliteGrants:
+    """`GrantStore` over one connection, for one thread."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+        self._turn = 0
+
+    # --- the worker's row ---------------------------------------------------------------------------
+
+    def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            values = (name, address, version, pid, json.dumps(list(queues)), slots, now, now)
+            (worker_id,) = connection.execute(_REGISTER, values).fetchone()
+        return int(worker_id)
+
+    def seen(self, worker_id: int, busy: int, draining: bool) -> None:
+        with self._connection.transaction() as connection:
+            connection.execute(
+                "UPDATE workers SET seen_at = ?, busy = ?, draining = ? WHERE worker_id = ?",
+                (self._connection.now_micros(), busy, int(draining), worker_id),
+            )
+
+    def unregister(self, worker_id: int) -> None:
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            connection.execute(
+                "UPDATE workers SET stopped_at = ?, seen_at = ?, busy = 0 WHERE worker_id = ?", (now, now, worker_id)
+            )
+
+    # --- the step -----------------------------------------------------------------------------------
+
+    def step(self, request: StepRequest) -> StepResult:
+        queues = self._rotated(request.queues)
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            outcomes, freed = complete(connection, request.worker_id, request.results)
+            promoted = promote(connection, now, freed)
+            puller = Puller(request.worker_id, now, request.lease)
+            grants, picked = pull(connection, puller, queues, request.room, is_paced=False)
+            room = min(request.room - len(grants), paced_room(connection, request.catch_up_concurrency))
+            more, looked_at = pull(connection, puller, queues, room, is_paced=True)
+            grants, picked = grants + more, picked + looked_at
+            refused = len(request.results) - len(outcomes)
+            if refused:
+                connection.execute(_COUNT_STALE, (refused,))
+            given_back = {
+                (result.job_id, to_micros(result.scheduled_at))
+                for result in request.results
+                if result.retry_at is None and outcomes.get(result.token) == State.READY
+            }
+            self._tell_of(connection, promoted | given_back, grants)
+            ahead = next_available_at(connection, now, queues)
+        return StepResult(
+            accepted=frozenset(outcomes),
+            grants=tuple(grants),
+            picked=picked,
+            next_available_at=None if ahead is None else from_micros(ahead),
+            now=from_micros(now),
+        )
+
+    def _tell_of(self, connection: sqlite3.Connection, made_ready: set[Claim], grants: Sequence[Grant]) -> None:
+        """Wake other workers for what this step made ready and did not take itself."""
+        if made_ready - {(grant.job_id, to_micros(grant.scheduled_at)) for grant in grants}:
+            notify(self._connection, connection, Channel.WORK)
+
+    def _rotated(self, queues: tuple[str, ...]) -> tuple[str, ...]:
+        """The queues, another one first each time, so that a full one does not starve the others."""
+        if len(queues) < 2:
+            return queues
+        self._turn = (self._turn + 1) % len(queues)
+        return queues[self._turn :] + queues[: self._turn]
+
+    # --- a run --------------------------------------------------------------------------------------
+
+    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], JobDefinition]:
+        found: dict[tuple[int, int], JobDefinition] = {}
+        with self._connection.snapshot() as connection:
+            for key in keys:
+                row = connection.execute(
+                    "SELECT definition FROM revisions WHERE job_id = ? AND revision = ?", key
+                ).fetchone()
+                if row is not None:
+                    found[key] = JobDefinition.from_text(row[0])
+        return found
+
+    def mark_started(self, job_id: int, scheduled_at: datetime, token: int) -> bool:
+        with self._connection.transaction() as connection:
+            marked = connection.execute(
+                "UPDATE claims SET started_at = coalesce(started_at, ?)"
+                " WHERE job_id = ? AND scheduled_at = ? AND token = ? AND state = 1",
+                (self._connection.now_micros(), job_id, to_micros(scheduled_at), token),
+            )
+        return marked.rowcount == 1
+
+    def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
+        with self._connection.transaction() as connection:
+            now = self._connection.now()
+            held, cancel = leases.renew(connection, worker_id, tokens, to_micros(now + lease))
+        return Renewal(held, cancel, now, now + lease)
+
+    def orphans(self, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
+        with self._connection.snapshot() as connection:
+            return leases.orphans(connection, worker_id, known)
+
+    # --- housekeeping -------------------------------------------------------------------------------
+
+    def requeue_expired(self, limit: int = 500, poison_after: int = 3) -> tuple[Requeued, ...]:
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            requeued, ended = leases.requeue(connection, now, limit, poison_after)
+            promote(connection, now, ended)  # a claim that is ready again takes its slot itself
+            if requeued:
+                notify(self._connection, connection, Channel.WORK)
+        return requeued
+
+    def sweep(self) -> int:
+        with self._connection.transaction() as connection:
+            parked = [slot for (slot,) in connection.execute("SELECT DISTINCT slot FROM claims WHERE state = 2")]
+            promoted = promote(connection, self._connection.now_micros(), parked)
+            if promoted:
+                notify(self._connection, connection, Channel.WORK)
+        return len(promoted)

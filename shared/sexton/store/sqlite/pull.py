@@ -1,0 +1,156 @@
+"""The pull on SQLite: the rules of `sexton.store.postgres.pull`, step by step inside one write transaction.
+
+Nobody else writes meanwhile, so a slot row is free or busy, never unknown, and the catch-up class needs no gate.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sexton.claims import Origin, Overlap
+from sexton.store.protocol import Grant
+from sexton.store.tables import from_micros
+
+LARGEST_PULL = 500
+PRIORITIES = (2, 1, 0, -1, -2)
+
+_LIVE = "NOT (origin IN (1, 2, 3))"
+_PACED = "origin IN (1, 2, 3)"
+_READY = "state = 0 AND NOT blocked"
+
+GRANT_COLUMNS = (
+    "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once, lease_expires_at"
+)
+_PICK = """SELECT rowid, job_id, scheduled_at, slot, overlap, origin, attempt FROM claims
+ WHERE {ready} AND {origins} AND queue = ? AND priority = ? AND available_at <= ?
+  AND (start_by IS NULL OR start_by > ?) ORDER BY available_at LIMIT ?"""
+_AHEAD = """SELECT available_at FROM claims WHERE {ready} AND {origins} AND queue = ? AND priority = ?
+ AND available_at > ? ORDER BY available_at LIMIT 1"""
+_PICKS = {is_paced: _PICK.format(ready=_READY, origins=_PACED if is_paced else _LIVE) for is_paced in (False, True)}
+_AHEADS = tuple(_AHEAD.format(ready=_READY, origins=origins) for origins in (_LIVE, _PACED))
+_COUNT_PACED = f"SELECT count(*) FROM claims WHERE state = 1 AND {_PACED}"  # noqa: S608 - built from constants
+
+_GRANT = f"""UPDATE claims SET state = 1, attempt = attempt + 1, token = ?, worker_id = ?, granted_at = ?,
+ lease_expires_at = ?, start_by = NULL, finished_at = NULL WHERE rowid = ? RETURNING {GRANT_COLUMNS}"""  # noqa: S608 - built from constants
+_PARK = "UPDATE claims SET state = 2 WHERE rowid = ?"
+_SKIP = "UPDATE claims SET state = 8, finished_at = ?, reason = ? WHERE rowid = ?"
+_TAKE_SLOT = "UPDATE slots SET token = ? WHERE slot = ? AND number = ?"
+_HOLDER = "SELECT scheduled_at, token, worker_id FROM claims WHERE state = 1 AND token = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Puller:
+    """Who pulls, and for how long it gets what it pulls; microseconds."""
+
+    worker_id: int
+    now: int
+    lease: timedelta
+
+    @property
+    def lease_expires_at(self) -> int:
+        return self.now + self.lease // timedelta(microseconds=1)
+
+
+def pull(
+    connection: sqlite3.Connection, puller: Puller, queues: Sequence[str], room: int, *, is_paced: bool
+) -> tuple[list[Grant], int]:
+    """Grant up to ``room`` due claims of one class, park or skip those whose slots are busy; grants and picked."""
+    room = min(room, LARGEST_PULL)
+    if room <= 0 or connection.execute("SELECT 1 FROM cluster WHERE halted").fetchone():
+        return [], 0
+    picked = _pick(connection, puller.now, queues, room, is_paced=is_paced)
+    granted: dict[int, Grant] = {}
+    numbers: dict[int, tuple[list[int], list[int]]] = {}
+    for claim in sorted(picked, key=lambda row: (row[2], row[1])):  # of a slot, the oldest first
+        rowid, _, _, slot, overlap, origin, attempt = claim
+        if overlap == Overlap.ALLOW:
+            continue
+        free, holders = numbers.setdefault(slot, _slot_rows(connection, slot))
+        if free:
+            number = free.pop(0)
+            grant = _grant(connection, puller, rowid)
+            connection.execute(_TAKE_SLOT, (grant.token, slot, number))
+            holders.append(grant.token)
+            granted[rowid] = grant
+        elif not holders:  # no such slot rows: as for a row that cannot be locked
+            continue
+        elif overlap == Overlap.SKIP and origin == Origin.SCHEDULE and attempt == 0:
+            connection.execute(_SKIP, (puller.now, _met(connection, min(holders)), rowid))
+        else:
+            connection.execute(_PARK, (rowid,))
+    granted |= {row[0]: _grant(connection, puller, row[0]) for row in picked if row[4] == Overlap.ALLOW}
+    return [granted[row[0]] for row in picked if row[0] in granted], len(picked)
+
+
+def paced_room(connection: sqlite3.Connection, limit: int) -> int:
+    """How many more paced claims may run in the cluster."""
+    (running,) = connection.execute(_COUNT_PACED).fetchone()
+    return max(0, limit - int(running))
+
+
+def next_available_at(connection: sqlite3.Connection, now: int, queues: Sequence[str]) -> int | None:
+    """The first instant after ``now`` at which a ready claim of these queues becomes available."""
+    found = [
+        row[0]
+        for statement in _AHEADS
+        for queue in queues
+        for priority in PRIORITIES
+        for row in connection.execute(statement, (queue, priority, now))
+    ]
+    return min(found, default=None)
+
+
+def grant_of(row: Sequence[Any]) -> Grant:
+    """The grant of a row of ``GRANT_COLUMNS``."""
+    return Grant(
+        job_id=row[0],
+        scheduled_at=from_micros(row[1]),
+        revision=row[2],
+        origin=Origin(row[3]),
+        token=row[4],
+        attempt=row[5],
+        retries=row[6],
+        slot=row[7],
+        jitter=timedelta(milliseconds=row[8]),
+        at_most_once=bool(row[9]),
+        lease_expires_at=from_micros(row[10]),
+    )
+
+
+def _pick(
+    connection: sqlite3.Connection, now: int, queues: Sequence[str], room: int, *, is_paced: bool
+) -> list[tuple[int, ...]]:
+    picked: list[tuple[int, ...]] = []
+    for priority in PRIORITIES:
+        for queue in queues:
+            if len(picked) < room:
+                picked += connection.execute(_PICKS[is_paced], (queue, priority, now, now, room - len(picked)))
+    return picked
+
+
+def _slot_rows(connection: sqlite3.Connection, slot: int) -> tuple[list[int], list[int]]:
+    """The free numbers of a slot group, and the tokens that hold the others."""
+    rows = connection.execute("SELECT number, token FROM slots WHERE slot = ? ORDER BY number", (slot,)).fetchall()
+    return [number for number, token in rows if token is None], [token for _, token in rows if token is not None]
+
+
+def _grant(connection: sqlite3.Connection, puller: Puller, rowid: int) -> Grant:
+    (token,) = connection.execute(
+        "INSERT INTO counters (name, value) VALUES ('tokens', 1)"
+        " ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value"
+    ).fetchone()
+    row = connection.execute(_GRANT, (token, puller.worker_id, puller.now, puller.lease_expires_at, rowid)).fetchone()
+    assert row is not None  # noqa: S101 - the row was read in this very transaction
+    return grant_of(row)
+
+
+def _met(connection: sqlite3.Connection, token: int) -> str:
+    row = connection.execute(_HOLDER, (token,)).fetchone()
+    if row is None:
+        return "overlap skip: its slot was busy"
+    scheduled_at = from_micros(row[0]).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"overlap skip: the run of {scheduled_at} (token {row[1]}, worker {row[2]}) was not over"
