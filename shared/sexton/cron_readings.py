@@ -7,6 +7,7 @@ Everything here is arithmetic on such numbers and on bit sets; a year is never w
 
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 
 from sexton.cron_days import MONTH_LENGTHS, DayRule, length_of
 
@@ -101,6 +102,10 @@ class Readings:
         time_matches = self.hours >> hour & self.minutes >> minute & self.seconds >> second & 1
         return bool(time_matches) and self.matches_day(day)
 
+    def times(self) -> int:
+        """The matching seconds of a matching day, as a bit set."""
+        return _times_of_day(self.hours, self.minutes, self.seconds)
+
     def count(self, start: int, stop: int) -> int:
         """How many readings in [start, stop) match, without listing them: months times days times times of day."""
         if stop <= start:
@@ -184,3 +189,9 @@ class Readings:
         if hours:
             return (hours.bit_length() - 1) * 3600 + self._last_time % 3600
         return -1
+
+
+@lru_cache(maxsize=512)
+def _times_of_day(hours: int, minutes: int, seconds: int) -> int:
+    hour = sum(seconds << 60 * minute for minute in range(60) if minutes >> minute & 1)
+    return sum(hour << 3600 * number for number in range(24) if hours >> number & 1)

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sexton.cron_expression import CronExpression
 from sexton.cron_ticks import CronTicks
-from sexton.cron_unions import count_together
+from sexton.cron_unions import DailyPeriod, count_together
 from sexton.errors import InvalidSchedule
 from sexton.zone_clock import clock_of
 
@@ -130,6 +130,14 @@ class EverySchedule(Schedule):
         object.__setattr__(self, "_interval_ms", self.interval // _MILLISECOND)
         object.__setattr__(self, "_anchor_ms", (_on_grid(self.anchor, "anchor") - _EPOCH) // _MILLISECOND)
 
+    @property
+    def daily_period(self) -> DailyPeriod | None:
+        """The interval as one that is the same each day, where it divides the day in whole seconds."""
+        interval, anchor = self._interval_ms, self._anchor_ms
+        if interval % 1000 or anchor % 1000 or _DAY_SECONDS * 1000 % interval:
+            return None
+        return DailyPeriod(interval // 1000, anchor // 1000 % (interval // 1000))
+
     def _steps(self, instant: datetime) -> int:
         """Whole intervals from the anchor to `instant`, rounded down."""
         return ((instant - _EPOCH) // _MILLISECOND - self._anchor_ms) // self._interval_ms
@@ -197,39 +205,49 @@ class UnionSchedule(Schedule):
         return max(ticks, default=None)
 
     def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
-        """Cron parts of one zone are counted together by arithmetic. Where parts of other kinds are mixed in, the most
-        frequent is counted by arithmetic, and of the others the ticks that no part before them has, one by one."""
-        crons = [part for part in self.parts if isinstance(part, CronSchedule)]
-        if len(crons) == len(self.parts) > 0 and len({part.zone for part in crons}) == 1:
-            start, stop = _seconds_floor(after) + 1, _seconds_floor(upto) + 1
-            count = count_together([part.cron for part in crons], clock_of(crons[0].zone), start, stop)
-            return count if limit is None else min(count, limit)
+        """Cron parts of one zone, and intervals that divide the day, are counted together by arithmetic. Where other
+        parts are mixed in, the most frequent kind is counted, and of the others the ticks that it lacks, one by one."""
         groups = self._groups()
-        counts = [group.count_between(after, upto) for group in groups]
+        counts = [_count_group(group, after, upto) for group in groups]
         by_count = sorted(range(len(groups)), key=lambda i: counts[i], reverse=True)
-        counted = [groups[i] for i in by_count[:1]]
         total = max(counts, default=0)
+        counted = [part for i in by_count[:1] for part in groups[i]]
         for i in by_count[1:]:
-            for tick in groups[i].between(after, upto):
+            for tick in UnionSchedule(groups[i]).between(after, upto):
                 if limit is not None and total >= limit:
                     return limit
-                total += not any(group.contains(tick) for group in counted)
-            counted.append(groups[i])
+                total += not any(part.contains(tick) for part in counted)
+            counted.extend(groups[i])
         return total if limit is None else min(total, limit)
 
-    def _groups(self) -> list[Schedule]:
-        """The parts, with the cron parts of each zone put together."""
+    def _groups(self) -> list[tuple[Schedule, ...]]:
+        """The parts, put together as far as they can be counted together."""
         crons: dict[str, list[Schedule]] = {}
-        groups: list[Schedule] = []
+        periods: list[Schedule] = []
+        others: list[Schedule] = []
         for part in self.parts:
             if isinstance(part, CronSchedule):
                 crons.setdefault(part.zone, []).append(part)
+            elif isinstance(part, EverySchedule) and part.daily_period is not None:
+                periods.append(part)
             else:
-                groups.append(part)
-        return groups + [same[0] if len(same) == 1 else UnionSchedule(tuple(same)) for same in crons.values()]
+                others.append(part)
+        together = list(crons.values()) or [[]]
+        together[0].extend(periods)
+        return [tuple(group) for group in [*together, *([part] for part in others)] if group]
 
     def contains(self, instant: datetime) -> bool:
         return any(part.contains(instant) for part in self.parts)
+
+
+def _count_group(group: tuple[Schedule, ...], after: datetime, upto: datetime) -> int:
+    if len(group) == 1:
+        return group[0].count_between(after, upto)
+    crons = [part for part in group if isinstance(part, CronSchedule)]
+    periods = [part.daily_period for part in group if isinstance(part, EverySchedule) and part.daily_period]
+    clock = clock_of(crons[0].zone if crons else "UTC")
+    start, stop = _seconds_floor(after) + 1, _seconds_floor(upto) + 1
+    return count_together([part.cron for part in crons], periods, clock, start, stop)
 
 
 @dataclass(frozen=True, slots=True)
