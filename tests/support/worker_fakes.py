@@ -1,0 +1,206 @@
+"""A store, a clock and an execution that do what a test tells them, for the worker's loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from sexton.clock import Wakeup
+from sexton.errors import DatabaseUnreachable
+from sexton.jobs import CommandTarget, JobDefinition
+from sexton.settings import ClusterSettings
+from sexton.store.protocol import Grant, Renewal, RunResult, StepRequest, StepResult, Store
+from sexton_worker.core.runs import EndedRun, Ending, StopReason
+from sexton_worker.execution import RunOrder
+
+START = datetime(2026, 3, 29, 1, tzinfo=UTC)
+WORKER = 42
+
+
+class FakeWakeup:
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+
+class FakeClock:
+    """Time passes only in ``wait``, and where a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+        self.waits: list[float] = []
+
+    def elapsed(self) -> float:
+        return self.seconds
+
+    def wall(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def wakeup(self) -> Wakeup:
+        return FakeWakeup()
+
+    def wait(self, wakeup: Wakeup, seconds: float) -> bool:
+        if not wakeup.is_set():
+            self.waits.append(seconds)
+            self.seconds += seconds
+        return wakeup.is_set()
+
+
+@dataclass
+class FakeGrants:
+    """The worker's statements over lists. ``away``: every call raises; ``losing``: the next step's answer is lost."""
+
+    clock: FakeClock
+    ready: list[Grant] = field(default_factory=list)
+    running: dict[int, Grant] = field(default_factory=dict)
+    results: list[RunResult] = field(default_factory=list)
+    requests: list[StepRequest] = field(default_factory=list)
+    definitions_of: dict[tuple[int, int], JobDefinition] = field(default_factory=dict)
+    picked_but_kept: int = 0
+    next_available_at: datetime | None = None
+    is_away: bool = False
+    is_losing: bool = False
+    broken: set[tuple[int, int]] = field(default_factory=set)
+    stolen: set[int] = field(default_factory=set)  # tokens that no longer count
+    cancelled: set[int] = field(default_factory=set)
+    started: list[int] = field(default_factory=list)
+    renewed: list[list[int]] = field(default_factory=list)
+    seen_with: list[tuple[int, bool]] = field(default_factory=list)
+    is_registered: bool = False
+    asked_known: list[int] = field(default_factory=list)
+    before_step: Callable[[], None] = lambda: None
+
+    def now(self) -> datetime:
+        self._answer()
+        return self.clock.wall()
+
+    def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
+        self._answer()
+        self.is_registered = True
+        return WORKER
+
+    def unregister(self, worker_id: int) -> None:
+        self._answer()
+        self.is_registered = False
+
+    def seen(self, worker_id: int, busy: int, draining: bool) -> None:
+        self._answer()
+        self.seen_with.append((busy, draining))
+
+    def step(self, request: StepRequest) -> StepResult:
+        self.before_step()
+        self._answer()
+        self.requests.append(request)
+        accepted = set()
+        for result in request.results:
+            if result.token in self.running and result.token not in self.stolen:
+                del self.running[result.token]
+                accepted.add(result.token)
+                self.results.append(result)
+        granted, self.ready = self.ready[: request.room], self.ready[request.room :]
+        self.running.update({grant.token: grant for grant in granted})
+        if self.is_losing:
+            self.is_losing = False
+            raise DatabaseUnreachable("the answer was lost")
+        picked = len(granted) + (self.picked_but_kept if request.room else 0)
+        return StepResult(frozenset(accepted), tuple(granted), picked, self.next_available_at, self.clock.wall())
+
+    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], JobDefinition]:
+        self._answer()
+        if self.broken & set(keys):
+            raise KeyError("a key of a newer version")
+        return {key: self.definitions_of[key] for key in keys if key in self.definitions_of}
+
+    def mark_started(self, job_id: int, scheduled_at: datetime, token: int) -> bool:
+        self._answer()
+        self.started.append(token)
+        return token not in self.stolen
+
+    def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
+        self._answer()
+        self.renewed.append(sorted(tokens))
+        held = frozenset(tokens) & self.running.keys() - self.stolen
+        return Renewal(held, held & self.cancelled, self.clock.wall(), self.clock.wall() + lease)
+
+    def orphans(self, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
+        self._answer()
+        self.asked_known = sorted(known)
+        return tuple(grant for token, grant in self.running.items() if token not in known)
+
+    def _answer(self) -> None:
+        if self.is_away:
+            raise DatabaseUnreachable("the database is away")
+
+
+class FakeStore:
+    """What the worker's loops use of a ``Store``."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.grants = FakeGrants(clock)
+        self.cluster_settings = ClusterSettings()
+
+    @property
+    def edits(self) -> FakeStore:
+        return self
+
+    def settings(self) -> ClusterSettings:
+        self.grants.now()
+        return self.cluster_settings
+
+    def now(self) -> datetime:
+        return self.grants.now()
+
+    def as_store(self) -> Store:
+        return cast(Store, self)
+
+
+class FakeExecution:
+    """Runs begin and go on until the test ends them; a stopped run ends at once."""
+
+    def __init__(self, clock: FakeClock, wakeup: Wakeup) -> None:
+        self._clock = clock
+        self._wakeup = wakeup
+        self._ended: list[EndedRun] = []
+        self.orders: dict[int, RunOrder] = {}
+        self.running: set[int] = set()
+        self.stopped: list[tuple[int, StopReason]] = []
+        self.is_stubborn = False  # stopped runs go on
+
+    def start(self, order: RunOrder) -> None:
+        self.orders[order.token] = order
+        self.running.add(order.token)
+
+    def finished(self) -> tuple[EndedRun, ...]:
+        ended, self._ended = self._ended, []
+        return tuple(ended)
+
+    def stop(self, token: int, reason: StopReason) -> None:
+        if token in self.running:
+            self.stopped.append((token, reason))
+            if not self.is_stubborn:
+                self.end(token, ending=Ending(reason.value))
+
+    def end(self, token: int, **keys: Any) -> None:
+        """The run ends now; successfully unless told otherwise."""
+        self.running.remove(token)
+        now = self._clock.elapsed()
+        values = {"ending": Ending.EXITED, "started": now, "ended": now, **keys}
+        if values["ending"] is Ending.EXITED:
+            values.setdefault("exit_code", 0)
+        self._ended.append(EndedRun(token, **values))
+        self._wakeup.set()
+
+
+def a_definition(**keys: Any) -> JobDefinition:
+    """The definition of a job called nightly."""
+    return JobDefinition("nightly", ({"cron": "* * * * *"},), CommandTarget(("true",)), **keys)

@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sexton.claims import State
+from sexton.errors import DatabaseUnreachable
+from sexton.jobs import RetryRules
+from sexton_worker.core.runs import StopReason
+from sexton_worker.lease_book import LeaseBook
+from sexton_worker.loop import ANSWER_LOST, GIVEN_BACK, PARTING_SECONDS, RETRY_SECONDS, WorkerLoop, WorkerSettings
+from tests.support.runs import a_grant
+from tests.support.worker_fakes import FakeClock, FakeExecution, FakeStore, FakeWakeup, a_definition
+
+
+class Bench:
+    """A worker loop with two slots, and all that it stands on."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = FakeStore(self.clock)
+        self.grants = self.store.grants
+        self.grants.definitions_of[1, 1] = a_definition()
+        self.wakeup = FakeWakeup()
+        self.execution = FakeExecution(self.clock, self.wakeup)
+        self.book = LeaseBook()
+        settings = WorkerSettings("w1", ("default",), 2, drain=timedelta(seconds=30))
+        self.loop = WorkerLoop(
+            self.store.as_store(), self.clock, self.execution, self.book, self.wakeup, settings, lambda: 0.5
+        )
+
+    def give(self, *tokens: int, at_most_once: bool = False) -> None:
+        self.grants.ready += [a_grant(token, at_most_once=at_most_once) for token in tokens]
+
+    def outcomes(self) -> dict[int, State]:
+        return {result.token: result.outcome for result in self.grants.results}
+
+    def rooms(self) -> Sequence[int]:
+        return [request.room for request in self.grants.requests]
+
+    def work(self, steps: int = 1) -> float:
+        """Steps as ``run`` makes them, without the waits."""
+        seconds = 0.0
+        for _ in range(steps):
+            self.wakeup.clear()
+            seconds = self.loop.step()
+        return seconds
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_grants_run_side_by_side_up_to_the_slots_and_results_make_room(bench: Bench) -> None:
+    bench.give(1, 2, 3)
+    bench.work()
+    assert bench.execution.running == {1, 2}
+    assert bench.execution.orders[1].job == "nightly"
+    assert bench.execution.orders[1].deadline == bench.clock.wall() + timedelta(hours=24)
+    bench.execution.end(1)
+    bench.work()
+    assert bench.execution.running == {2, 3}
+    assert bench.outcomes() == {1: State.SUCCEEDED}
+    assert bench.rooms() == [2, 1]  # results and pull went in one exchange
+    assert bench.book.count() == 2
+
+
+def test_without_room_and_results_the_database_is_left_alone(bench: Bench) -> None:
+    bench.give(1, 2)
+    bench.work(3)
+    assert bench.rooms() == [2]
+
+
+def test_a_result_carries_what_the_run_was(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    started = bench.clock.wall()
+    bench.clock.seconds += 2
+    bench.execution.end(
+        1, exit_code=3, error="exited with code 3", started=bench.clock.seconds - 2, stdout=b"o", stdout_bytes=9
+    )
+    bench.clock.seconds += 0.5
+    bench.work()
+    (result,) = bench.grants.results
+    assert (result.outcome, result.exit_code, result.error) == (State.FAILED, 3, "exited with code 3")
+    assert (result.stdout, result.stdout_bytes, result.attempt) == (b"o", 9, 3)
+    assert abs(result.started_at - started) < timedelta(milliseconds=1) if result.started_at else False
+    assert abs(result.finished_at - started - timedelta(seconds=2)) < timedelta(milliseconds=1)
+
+
+def test_a_failed_run_goes_back_with_its_retry_and_a_later_time(bench: Bench) -> None:
+    bench.grants.definitions_of[1, 1] = a_definition(retries=RetryRules(max=1, delay=timedelta(seconds=8)))
+    bench.give(1)
+    bench.work()
+    bench.execution.end(1, exit_code=1)
+    bench.work()
+    (result,) = bench.grants.results
+    assert (result.outcome, result.uses_retry) == (State.READY, True)
+    assert result.retry_at == result.finished_at + timedelta(seconds=6)  # jitter's draw is in the middle
+
+
+def test_an_idle_worker_sleeps_to_the_next_claim_or_its_poll(bench: Bench) -> None:
+    assert bench.work() == 5.0
+    bench.grants.next_available_at = bench.clock.wall() + timedelta(seconds=2)
+    assert bench.work() == pytest.approx(2.0, abs=0.01)
+    bench.grants.picked_but_kept = 1  # no grant although one was picked: not idle
+    assert bench.work() < 0.02
+
+
+# --- the database is away
+
+
+def test_results_wait_while_the_database_is_away_and_go_once(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    bench.grants.is_away = True
+    bench.execution.end(1)
+    assert bench.work(3) == RETRY_SECONDS
+    assert bench.book.count() == 1  # the heartbeat goes on renewing it
+    bench.grants.is_away = False
+    bench.work(2)
+    assert bench.outcomes() == {1: State.SUCCEEDED}
+    assert [len(request.results) for request in bench.grants.requests] == [0, 1, 0]
+    assert bench.book.count() == 0
+
+
+def test_grants_of_a_lost_answer_are_given_back_without_a_retry(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    bench.give(2)
+    bench.grants.is_losing = True
+    bench.work()
+    assert bench.execution.running == {1}
+    bench.work()
+    assert bench.grants.asked_known == [1]
+    (result,) = bench.grants.results
+    assert (result.token, result.outcome, result.error) == (2, State.READY, ANSWER_LOST)
+    assert (result.uses_retry, result.retry_at, result.started_at) == (False, None, None)
+    assert bench.execution.running == {1}
+
+
+def test_results_of_a_lost_answer_are_sent_again_and_counted_once(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    bench.execution.end(1)
+    bench.grants.is_losing = True
+    bench.work(3)
+    assert bench.outcomes() == {1: State.SUCCEEDED}
+    assert [len(request.results) for request in bench.grants.requests] == [0, 1, 1, 0]
+
+
+def test_a_refused_result_is_forgotten(bench: Bench) -> None:
+    """Invariant 4: the store says no, and the worker asks no more."""
+    bench.give(1)
+    bench.work()
+    bench.grants.stolen.add(1)
+    bench.execution.end(1)
+    bench.work(3)
+    assert bench.outcomes() == {}
+    assert [len(request.results) for request in bench.grants.requests] == [0, 1, 0, 0]
+    assert bench.book.count() == 0
+
+
+def test_a_grant_whose_lease_ran_out_before_it_could_start_never_starts(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    bench.grants.definitions_of[1, 2] = a_definition()
+    bench.grants.ready.append(replace(a_grant(2), revision=2))
+    original = bench.grants.definitions
+    bench.grants.definitions = raising  # type: ignore[method-assign,assignment]  # the database goes away in mid-step
+    bench.work()
+    bench.grants.definitions = original  # type: ignore[method-assign]  # it is back, but too late
+    bench.clock.seconds += 31
+    bench.work()
+    assert bench.execution.running == {1}
+    assert [one.token for one in bench.book.holdings()] == [1]
+
+
+def raising(keys: object) -> object:
+    raise DatabaseUnreachable("away")
+
+
+# --- at most once
+
+
+def test_an_at_most_once_run_starts_only_after_its_started_write(bench: Bench) -> None:
+    bench.give(1, 2, at_most_once=True)
+    bench.grants.stolen.add(2)
+    bench.work()
+    assert sorted(bench.grants.started) == [1, 2]
+    assert bench.execution.running == {1}
+    assert [one.token for one in bench.book.holdings()] == [1]
+    assert bench.book.holdings()[0].ends_with_lease
+
+
+def test_other_runs_need_no_started_write(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    assert bench.grants.started == []
+    assert not bench.book.holdings()[0].ends_with_lease
+
+
+def test_an_at_most_once_run_waits_for_a_database_that_went_away(bench: Bench) -> None:
+    bench.give(1, at_most_once=True)
+    original = bench.grants.mark_started
+    bench.grants.mark_started = lambda *_: bool(raising(_))  # type: ignore[method-assign]  # away in mid-step
+    bench.work()
+    assert bench.execution.running == set()
+    bench.grants.mark_started = original  # type: ignore[method-assign]  # it is back
+    bench.work()
+    assert bench.execution.running == {1}
+
+
+# --- bad definitions
+
+
+def test_a_definition_that_cannot_be_read_fails_its_own_run_only(bench: Bench) -> None:
+    """Invariant 9."""
+    bench.grants.broken.add((1, 2))
+    bench.grants.ready += [replace(a_grant(1), revision=2), a_grant(2)]
+    bench.work(2)
+    assert bench.execution.running == {2}
+    (result,) = bench.grants.results
+    assert (result.token, result.outcome) == (1, State.FAILED)
+    assert "revision 2 of job 1 cannot be read" in result.error
+
+
+def test_a_definition_that_is_gone_fails_its_run(bench: Bench) -> None:
+    bench.grants.ready.append(replace(a_grant(1), revision=9))
+    bench.work(2)
+    assert bench.outcomes() == {1: State.FAILED}
+
+
+# --- the end
+
+
+def test_a_draining_worker_takes_nothing_more_and_ends_when_its_runs_have(bench: Bench) -> None:
+    bench.give(1, 2, 3)
+    bench.work()
+    bench.loop.drain()
+    bench.execution.end(1)
+    bench.work()
+    assert not bench.loop.is_done
+    assert bench.rooms() == [2, 0]
+    assert bench.book.is_draining
+    bench.execution.end(2)
+    bench.work()
+    assert bench.loop.is_done
+    assert bench.outcomes() == {1: State.SUCCEEDED, 2: State.SUCCEEDED}
+    assert bench.execution.stopped == []
+
+
+def test_a_drain_that_takes_too_long_gives_the_claims_back(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    bench.loop.drain()
+    assert bench.work() == pytest.approx(5.0)
+    bench.clock.seconds += 28
+    assert bench.work() == pytest.approx(2.0)
+    bench.clock.seconds += 2
+    bench.work(2)
+    assert bench.execution.stopped == [(1, StopReason.GIVEN_BACK)]
+    (result,) = bench.grants.results
+    assert (result.outcome, result.uses_retry, result.retry_at) == (State.READY, False, None)
+    assert bench.loop.is_done
+
+
+def test_claims_are_given_back_on_request_started_or_not(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    bench.give(2, at_most_once=True)
+    original = bench.grants.mark_started
+    bench.grants.mark_started = lambda *_: bool(raising(_))  # type: ignore[method-assign]  # away in mid-step
+    bench.work()
+    bench.grants.mark_started = original  # type: ignore[method-assign]  # it is back
+    bench.loop.give_back()
+    bench.work(2)
+    assert bench.outcomes() == {1: State.READY, 2: State.READY}
+    assert {result.error for result in bench.grants.results} >= {GIVEN_BACK}
+    assert bench.loop.is_done
+
+
+def test_a_started_at_most_once_run_that_is_stopped_is_lost_not_run_again(bench: Bench) -> None:
+    bench.give(1, at_most_once=True)
+    bench.work()
+    bench.loop.give_back()
+    bench.work(2)
+    assert bench.outcomes() == {1: State.LOST}
+
+
+def test_an_ending_worker_waits_for_the_database_only_so_long(bench: Bench) -> None:
+    bench.give(1)
+    bench.work()
+    bench.grants.is_away = True
+    bench.loop.give_back()
+    bench.work(2)
+    assert not bench.loop.is_done
+    bench.clock.seconds += PARTING_SECONDS
+    assert bench.loop.is_done
+
+
+def test_run_goes_on_after_a_fault_and_ends_unregistered(bench: Bench) -> None:
+    bench.give(1)
+    faults = iter([RuntimeError("a fault of the store"), RuntimeError("another")])
+
+    def break_twice() -> None:
+        for fault in faults:
+            raise fault
+
+    bench.grants.before_step = break_twice
+    original = bench.clock.wait
+
+    def wait(wakeup: FakeWakeup, seconds: float) -> bool:
+        if bench.execution.running:
+            bench.execution.end(1)
+            bench.loop.drain()
+        return original(wakeup, seconds)
+
+    bench.clock.wait = wait  # type: ignore[method-assign,assignment]  # the run ends while the loop sleeps
+    bench.loop.run()
+    assert bench.outcomes() == {1: State.SUCCEEDED}
+    assert not bench.grants.is_registered
+    assert bench.clock.waits[:2] == [RETRY_SECONDS, RETRY_SECONDS]
