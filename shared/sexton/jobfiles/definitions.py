@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from sexton.errors import InvalidSchedule
-from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, place_of, read_keys
+from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, nearest, place_of, read_keys
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import BAD
 from sexton.jobfiles.yaml_nodes import Mapping
@@ -18,6 +18,7 @@ from sexton.jobs import CommandTarget, JobDefinition, MissedRules, PythonTarget,
 from sexton.schedules import schedule_from_spec
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(microseconds=1)
+_ALL_NAMES = [key.name for key in JOB_KEYS]
 _PLAIN_FIELDS = (
     "timezone",
     "start",
@@ -52,9 +53,11 @@ def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProb
     """The job's definition with ``defaults`` merged and all resolved; None where a fault was reported."""
     before = len(problems.found)
     own = read_keys(job.node, JOB_KEYS, "a job", problems)
-    _check_targets(job, own, problems)
-    if "schedule" not in own:
+    meant = {nearest(name, _ALL_NAMES) for name in own if name not in _ALL_NAMES}
+    if "schedule" not in own and "schedule" not in meant:
         problems.add(job.node, f"the job {job.name} has no schedule; write e.g. schedule: '0 2 * * *'")
+    if not meant.intersection(TARGETS):
+        _check_targets(job, own, problems)
     if own.get("renamed_from") == job.name:
         problems.add(place_of(job.node, "renamed_from"), f"renamed_from: {job.name} is this job's own name; remove it")
     if len(problems.found) > before:

@@ -224,11 +224,16 @@ def read_keys(
     return values
 
 
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """The known key that ``name`` was probably meant to be."""
+    near = difflib.get_close_matches(name.lower().replace("-", "_")[:100], known, n=1, cutoff=0.7)
+    return near[0] if near else None
+
+
 def unknown_key(name: str, known: Sequence[str], what: str) -> str:
     """The sentence for a key that is not there, with the nearest one that is."""
-    near = difflib.get_close_matches(name.lower().replace("-", "_")[:100], known, n=1, cutoff=0.7)
-    if near:
-        advice = f"did you mean {near[0]!r}?"
+    if near := nearest(name, known):
+        advice = f"did you mean {near!r}?"
     elif what == "a job" and name.lower() in _MEANT:
         advice = _MEANT[name.lower()]
     else:

@@ -274,6 +274,14 @@ class ListOf:
         return BAD if BAD in values else tuple(values)
 
 
+def _is_text_key(node: Scalar, key: str, problems: FileProblems) -> bool:
+    """Whether a name that the author chose is a text to every YAML reader; reported if not."""
+    if node.is_plain and (why := why_not_text(node.text)):
+        problems.add(node, f"{key}: the name {node.text} {why}")
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class MapOf:
     """A mapping from texts that ``pattern`` matches to what ``inner`` reads."""
@@ -292,7 +300,9 @@ class MapOf:
             return BAD
         found: dict[str, Any] = {}
         for name, (key_node, value_node) in node.entries.items():
-            if not re.fullmatch(self.pattern, name):
+            if not _is_text_key(key_node, key, problems):
+                found[name] = BAD
+            elif not re.fullmatch(self.pattern, name):
                 problems.add(key_node, f"{key}: {shown(name)} is not {self.wanted_key}")
                 found[name] = BAD
             else:
@@ -309,7 +319,10 @@ class Json:
             items = [self.read(item, f"{key}[{place}]", problems) for place, item in enumerate(node.items)]
             return BAD if any(item is BAD for item in items) else items
         if isinstance(node, Mapping):
-            entries = {name: self.read(value, f"{key}.{name}", problems) for name, (_, value) in node.entries.items()}
+            entries = {
+                name: self.read(value, f"{key}.{name}", problems) if _is_text_key(key_node, key, problems) else BAD
+                for name, (key_node, value) in node.entries.items()
+            }
             return BAD if any(value is BAD for value in entries.values()) else entries
         if node.is_plain:
             words = {"null": None, "true": True, "false": False}

@@ -2,8 +2,8 @@
 
 PyYAML only splits the text into events; nothing here turns ``no`` into False, ``12:30`` into 750, or the second of two
 equal keys into the only one. What a scalar means is decided by the key it belongs to (``readings``). Refused here, with
-the place: what is not YAML, tags, merge keys, keys that are not plain texts, duplicate keys, several documents,
-aliases to themselves, and more depth or nodes than any job file needs.
+the place: what is not YAML, tags, merge keys, keys that are not single values, duplicate keys, several documents,
+aliases to themselves, and more depth or aliased values than any job file needs.
 
 A value that starts with a character YAML reserves (``*/5 * * * *``, ``@daily``) stops any YAML reader at once. Such a
 line is reported and then read as if it were quoted, so that the file's other faults are found in the same go.
@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 import yaml
 
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.yaml_words import why_not_text
 
 MAX_DEPTH = 32
-MAX_NODES = 10_000_000
+MAX_ALIASED_NODES = 1_000_000
 MAX_REPAIRS = 50
 _MERGE_KEY = "<<"
 
@@ -101,11 +100,14 @@ class _Builder:
     def __init__(self, problems: FileProblems) -> None:
         self._problems = problems
         self._anchors: dict[str, Node | None] = {}  # None: still being read
-        self._nodes = 0
+        self._aliased_nodes = 0
         self.reported: list[object] = []
 
     def _add(self, event: yaml.Event, message: str) -> None:
-        self._problems.add_at(*_place(event), message)
+        self._report(*_place(event), message)
+
+    def _report(self, line: int, column: int, message: str) -> None:
+        self._problems.add_at(line, column, message)
         self.reported.append(self._problems.found[-1])
 
     def build(self, events: Iterator[yaml.Event]) -> Node | None:
@@ -148,6 +150,7 @@ class _Builder:
         tag = getattr(event, "tag", None)
         if tag not in (None, "!"):
             self._add(event, f"has the tag {shown(tag)}; job files have no tags, so remove it (quote what is a text)")
+            raise _Unreadable
 
     def _resolve(self, event: yaml.AliasEvent) -> Node:
         anchor = str(event.anchor)
@@ -161,12 +164,11 @@ class _Builder:
         return node
 
     def _place(self, node: Node, stack: list[_Open], event: yaml.Event) -> Node:
-        self._nodes += 1
         if isinstance(event, yaml.AliasEvent):
-            self._nodes += node.size
-        if self._nodes > MAX_NODES:
-            self._add(event, f"makes the file more than {MAX_NODES} values, aliases written out; use fewer aliases")
-            raise _Unreadable
+            self._aliased_nodes += node.size
+            if self._aliased_nodes > MAX_ALIASED_NODES:
+                self._add(event, f"aliases write out to more than {MAX_ALIASED_NODES} values; use fewer aliases")
+                raise _Unreadable
         if not stack:
             return node
         parent = stack[-1]
@@ -174,34 +176,31 @@ class _Builder:
         if isinstance(parent.node, Sequence):
             parent.node.items.append(node)
         else:
-            self._place_in_mapping(parent, parent.node, node, event)
+            self._place_in_mapping(parent, parent.node, node)
         return node
 
-    def _place_in_mapping(self, parent: _Open, mapping: Mapping, node: Node, event: yaml.Event) -> None:
+    def _place_in_mapping(self, parent: _Open, mapping: Mapping, node: Node) -> None:
         if not parent.awaits_value:
-            parent.key = self._key(node, mapping, event)
+            parent.key = self._key(node, mapping)
             parent.awaits_value = True
             return
         parent.awaits_value = False
         if parent.key is not None:
             mapping.entries[parent.key.text] = (parent.key, node)
 
-    def _key(self, node: Node, mapping: Mapping, event: yaml.Event) -> Scalar | None:
+    def _key(self, node: Node, mapping: Mapping) -> Scalar | None:
         """The key, or None (reported) where the entry is to be left out."""
         if not isinstance(node, Scalar):
-            self._add(event, f"a key is {kind_of(node)}; keys are texts")
-            return None
-        if node.is_plain and node.text == _MERGE_KEY:
-            self._add(event, "'<<' merges mappings, which job files do not do; put shared keys under 'defaults'")
-            return None
-        if node.is_plain and (why := why_not_text(node.text)):
-            self._add(event, f"the key {node.text or 'here'} {why}")
-            return None
-        if (first := mapping.entries.get(node.text)) is not None:
+            message = f"a key is {kind_of(node)}; keys are texts"
+        elif node.is_plain and node.text == _MERGE_KEY:
+            message = "'<<' merges mappings, which job files do not do; put shared keys under 'defaults'"
+        elif (first := mapping.entries.get(node.text)) is not None:
             line = first[0].line
-            self._add(event, f"the key {shown(node.text)} stands here a second time (first in line {line}); keep one")
-            return None
-        return node
+            message = f"the key {shown(node.text)} stands here a second time (first in line {line}); keep one"
+        else:
+            return node
+        self._report(node.line, node.column, message)
+        return None
 
 
 @dataclass(slots=True)
