@@ -101,6 +101,8 @@ class _Builder:
         self._problems = problems
         self._anchors: dict[str, Node | None] = {}  # None: still being read
         self._aliased_nodes = 0
+        self._root: Node | None = None
+        self._stack: list[_Open] = []
         self.reported: list[object] = []
 
     def _add(self, event: yaml.Event, message: str) -> None:
@@ -111,44 +113,43 @@ class _Builder:
         self.reported.append(self._problems.found[-1])
 
     def build(self, events: Iterator[yaml.Event]) -> Node | None:
-        root: Node | None = None
         documents = 0
-        stack: list[_Open] = []
         for event in events:
-            if isinstance(event, yaml.DocumentStartEvent):
+            if isinstance(event, yaml.ScalarEvent):
+                self._check_tag(event, event.tag)
+                scalar = Scalar(*_place(event), event.value, is_plain=event.style in (None, ""))
+                if event.anchor:
+                    self._anchors[event.anchor] = scalar
+                self._put(scalar)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._begin(event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                done = self._stack.pop()
+                done.node.size = done.size
+                if done.anchor:
+                    self._anchors[done.anchor] = done.node
+                self._put(done.node)
+            elif isinstance(event, yaml.AliasEvent):
+                self._put(self._resolve(event))
+            elif isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
                     self._add(event, "starts a second document; a job file is one document, so remove the '---'")
                     raise _Unreadable
-            elif isinstance(event, yaml.CollectionStartEvent):
-                self._check(event)
-                if len(stack) >= MAX_DEPTH:
-                    self._add(event, f"is nested deeper than {MAX_DEPTH} levels")
-                    raise _Unreadable
-                if event.anchor:
-                    self._anchors[event.anchor] = None
-                kind = Mapping if isinstance(event, yaml.MappingStartEvent) else Sequence
-                new: Sequence | Mapping = kind(*_place(event))
-                stack.append(_Open(new, event.anchor))
-            elif isinstance(event, yaml.CollectionEndEvent):
-                done = stack.pop()
-                done.node.size = done.size
-                if done.anchor:
-                    self._anchors[done.anchor] = done.node
-                root = self._place(done.node, stack, event)
-            elif isinstance(event, yaml.ScalarEvent):
-                self._check(event)
-                scalar = Scalar(*_place(event), event.value, is_plain=event.style in (None, ""))
-                if event.anchor:
-                    self._anchors[event.anchor] = scalar
-                root = self._place(scalar, stack, event)
-            elif isinstance(event, yaml.AliasEvent):
-                root = self._place(self._resolve(event), stack, event)
-        return root
+        return self._root
 
-    def _check(self, event: yaml.Event) -> None:
-        tag = getattr(event, "tag", None)
-        if tag not in (None, "!"):
+    def _begin(self, event: yaml.CollectionStartEvent) -> None:
+        self._check_tag(event, event.tag)
+        if len(self._stack) >= MAX_DEPTH:
+            self._add(event, f"is nested deeper than {MAX_DEPTH} levels")
+            raise _Unreadable
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        kind = Mapping if isinstance(event, yaml.MappingStartEvent) else Sequence
+        self._stack.append(_Open(kind(*_place(event)), event.anchor))
+
+    def _check_tag(self, event: yaml.Event, tag: str | None) -> None:
+        if tag is not None and tag != "!":
             self._add(event, f"has the tag {shown(tag)}; job files have no tags, so remove it (quote what is a text)")
             raise _Unreadable
 
@@ -161,32 +162,29 @@ class _Builder:
         if node is None:
             self._add(event, f"*{anchor} stands inside what it names; write the value out")
             raise _Unreadable
+        self._aliased_nodes += node.size
+        if self._aliased_nodes > MAX_ALIASED_NODES:
+            self._add(event, f"aliases write out to more than {MAX_ALIASED_NODES} values; use fewer aliases")
+            raise _Unreadable
         return node
 
-    def _place(self, node: Node, stack: list[_Open], event: yaml.Event) -> Node:
-        if isinstance(event, yaml.AliasEvent):
-            self._aliased_nodes += node.size
-            if self._aliased_nodes > MAX_ALIASED_NODES:
-                self._add(event, f"aliases write out to more than {MAX_ALIASED_NODES} values; use fewer aliases")
-                raise _Unreadable
-        if not stack:
-            return node
-        parent = stack[-1]
-        parent.size += node.size
-        if isinstance(parent.node, Sequence):
-            parent.node.items.append(node)
-        else:
-            self._place_in_mapping(parent, parent.node, node)
-        return node
-
-    def _place_in_mapping(self, parent: _Open, mapping: Mapping, node: Node) -> None:
-        if not parent.awaits_value:
-            parent.key = self._key(node, mapping)
-            parent.awaits_value = True
+    def _put(self, node: Node) -> None:
+        """``node`` is complete: into what is open it goes."""
+        if not self._stack:
+            self._root = node
             return
-        parent.awaits_value = False
-        if parent.key is not None:
-            mapping.entries[parent.key.text] = (parent.key, node)
+        parent = self._stack[-1]
+        parent.size += node.size
+        into = parent.node
+        if isinstance(into, Sequence):
+            into.items.append(node)
+        elif not parent.awaits_value:
+            parent.key = self._key(node, into)
+            parent.awaits_value = True
+        else:
+            parent.awaits_value = False
+            if parent.key is not None:
+                into.entries[parent.key.text] = (parent.key, node)
 
     def _key(self, node: Node, mapping: Mapping) -> Scalar | None:
         """The key, or None (reported) where the entry is to be left out."""
