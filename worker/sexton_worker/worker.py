@@ -128,8 +128,8 @@ class Worker:
             self._at_end()
 
 
-def run_worker(options: WorkerOptions) -> None:
-    """Work until SIGTERM or SIGINT has drained this worker; call it from the main thread.
+def run_worker(options: WorkerOptions) -> int:
+    """Work until SIGTERM or SIGINT has drained this worker, from the main thread; the exit code, 0.
 
     Waits for a database that is away. Raises ``OldSchema`` if its tables are not this version's.
     """
@@ -137,7 +137,7 @@ def run_worker(options: WorkerOptions) -> None:
     news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
     with _signals_to(news):
         if not _await_schema(options, news):
-            return
+            return 0
         worker = Worker(options)
         worker.start(at_end=lambda: news.put(None))
         log.info("worker.started", queues=options.queues)
@@ -152,6 +152,7 @@ def run_worker(options: WorkerOptions) -> None:
                 worker.give_back()
         worker.join()
         log.info("worker.ended")
+    return 0
 
 
 def _await_schema(options: WorkerOptions, news: queue.SimpleQueue[signal.Signals | None]) -> bool:

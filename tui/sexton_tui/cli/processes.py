@@ -61,7 +61,7 @@ def worker(
             slots=settings.slots,
             poll=settings.poll,
             drain=settings.drain,
-            allow=settings.allow or (),
+            allow=settings.allow,
         )
     )
 
