@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from sexton.clock import Wakeup
 from sexton.store.postgres.connection import PostgresConnection
+from sexton.store.postgres.edits import PostgresEdits
+from sexton.store.postgres.grants import PostgresGrants
 from sexton.store.postgres.listening import PostgresListener
+from sexton.store.postgres.terms import PostgresTerms
+from sexton.store.postgres.ticks import PostgresTicks
 from sexton.store.protocol import Channel, Listener
 from sexton.store.reads import LedgerReader
-
-if TYPE_CHECKING:
-    from sexton.store.postgres.edits import PostgresEdits
-    from sexton.store.postgres.grants import PostgresGrants
-    from sexton.store.postgres.terms import PostgresTerms
-    from sexton.store.postgres.ticks import PostgresTicks
 
 
 class PostgresStore:
@@ -28,26 +25,18 @@ class PostgresStore:
 
     @cached_property
     def terms(self) -> PostgresTerms:
-        from sexton.store.postgres.terms import PostgresTerms
-
         return PostgresTerms(self.connection)
 
     @cached_property
     def ticks(self) -> PostgresTicks:
-        from sexton.store.postgres.ticks import PostgresTicks
-
         return PostgresTicks(self.connection)
 
     @cached_property
     def edits(self) -> PostgresEdits:
-        from sexton.store.postgres.edits import PostgresEdits
-
         return PostgresEdits(self.connection)
 
     @cached_property
     def grants(self) -> PostgresGrants:
-        from sexton.store.postgres.grants import PostgresGrants
-
         return PostgresGrants(self.connection)
 
     @cached_property

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from sexton.clock import Wakeup
 from sexton.store.protocol import Channel, Listener
 from sexton.store.reads import LedgerReader
 from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.edits import SqliteEdits
+from sexton.store.sqlite.grants import SqliteGrants
 from sexton.store.sqlite.listening import FileListener, MemoryListener
-
-if TYPE_CHECKING:
-    from sexton.store.sqlite.edits import SqliteEdits
-    from sexton.store.sqlite.grants import SqliteGrants
-    from sexton.store.sqlite.terms import SqliteTerms
-    from sexton.store.sqlite.ticks import SqliteTicks
+from sexton.store.sqlite.terms import SqliteTerms
+from sexton.store.sqlite.ticks import SqliteTicks
 
 
 class SqliteStore:
@@ -28,26 +25,18 @@ class SqliteStore:
 
     @cached_property
     def terms(self) -> SqliteTerms:
-        from sexton.store.sqlite.terms import SqliteTerms
-
         return SqliteTerms(self.connection)
 
     @cached_property
     def ticks(self) -> SqliteTicks:
-        from sexton.store.sqlite.ticks import SqliteTicks
-
         return SqliteTicks(self.connection)
 
     @cached_property
     def edits(self) -> SqliteEdits:
-        from sexton.store.sqlite.edits import SqliteEdits
-
         return SqliteEdits(self.connection)
 
     @cached_property
     def grants(self) -> SqliteGrants:
-        from sexton.store.sqlite.grants import SqliteGrants
-
         return SqliteGrants(self.connection)
 
     @cached_property

@@ -1,0 +1,193 @@
+"""What an edit comes to, decided without a database: from the jobs as they stand and the changes asked for.
+
+Both stores carry the result out by the edit routine of docs/architecture.md: lock, cut, lock, E, withdraw, write.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sexton.errors import NotFound, Refused
+from sexton.jobs import JobDefinition
+from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, JobChange
+
+PAUSED_BY_FILE = "enabled: false"
+_ACTIONS = {
+    ChangeKind.CREATE: "job.created",
+    ChangeKind.REVISE: "job.revised",
+    ChangeKind.RETIRE: "job.retired",
+    ChangeKind.PAUSE: "job.paused",
+    ChangeKind.RESUME: "job.resumed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """A job as an edit finds it, its cursor locked."""
+
+    job_id: int
+    name: str
+    revision: int
+    hash_seed: str
+    is_paused: bool
+    pause_reason: str | None
+    is_retired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewRevision:
+    """The row of `revisions` that an edit adds, but for the interval."""
+
+    definition: str
+    schedule: str
+    firing: str
+    hash_seed: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEdit:
+    """One job's part of an edit. ``pauses`` is the reason of the pause that begins at E, None if none does."""
+
+    kind: ChangeKind
+    job_id: int
+    name: str
+    revision: int  # after the edit
+    new_revision: NewRevision | None
+    pauses: str | None
+    resumes: bool
+    why: str
+
+    @property
+    def creates(self) -> bool:
+        return self.kind is ChangeKind.CREATE
+
+    @property
+    def retires(self) -> bool:
+        return self.kind is ChangeKind.RETIRE
+
+    @property
+    def lifts_quarantine(self) -> bool:
+        return self.kind in (ChangeKind.RESUME, ChangeKind.REVISE)
+
+    @property
+    def name_key(self) -> str:
+        return name_key(self.name)
+
+    @property
+    def action(self) -> str:
+        """The name of its event."""
+        return _ACTIONS[self.kind]
+
+    def done(self, effective_at: datetime, withdrawn: int) -> ChangeDone:
+        return ChangeDone(self.job_id, self.name, self.kind, self.revision, effective_at, withdrawn)
+
+    def detail(self, effective_at: datetime, withdrawn: int) -> dict[str, object]:
+        """What its event says."""
+        detail: dict[str, object] = {
+            "job": self.name,
+            "revision": self.revision,
+            "effective_at": effective_at.isoformat().replace("+00:00", "Z"),
+            "withdrawn": withdrawn,
+        }
+        if self.why:
+            detail["why"] = self.why
+        return detail
+
+
+def name_key(name: str) -> str:
+    """What is unique among jobs not retired: names differ in more than case."""
+    return name.lower()
+
+
+def edited_ids(changes: Iterable[JobChange]) -> list[int]:
+    """The existing jobs that the changes name, in order. Raises ``Refused`` where one is named twice."""
+    job_ids = [change.job_id for change in changes if change.job_id is not None]
+    twice = sorted({job_id for job_id in job_ids if job_ids.count(job_id) > 1}) if len(job_ids) < 1000 else []
+    if twice or len(set(job_ids)) != len(job_ids):
+        raise Refused(f"one edit names job id {twice[0] if twice else '...'} twice", hint="make it two edits")
+    return sorted(job_ids)
+
+
+def plan_edits(
+    changes: Sequence[JobChange], states: Mapping[int, JobState], new_ids: Iterable[int]
+) -> tuple[PlannedEdit, ...]:
+    """One plan a change, in the order of ``changes``; ``new_ids`` are for those that create.
+
+    Raises ``NotFound`` for a job that is not there, ``Refused`` where ``expected_revision`` does not hold.
+    """
+    ids = iter(new_ids)
+    return tuple(
+        _plan_creation(change, next(ids)) if change.kind is ChangeKind.CREATE else _plan_change(change, states)
+        for change in changes
+    )
+
+
+def _plan_creation(change: JobChange, job_id: int) -> PlannedEdit:
+    definition = _definition_of(change)
+    seed = definition.hash_seed or definition.name
+    return PlannedEdit(
+        kind=change.kind,
+        job_id=job_id,
+        name=definition.name,
+        revision=1,
+        new_revision=_new_revision(definition, seed),
+        pauses=None if definition.enabled else PAUSED_BY_FILE,
+        resumes=False,
+        why=change.why,
+    )
+
+
+def _plan_change(change: JobChange, states: Mapping[int, JobState]) -> PlannedEdit:
+    state = states.get(change.job_id or 0)
+    if state is None or state.is_retired:
+        raise NotFound(f"there is no job with id {change.job_id} any more", hint="`sexton jobs` lists what there is")
+    if change.expected_revision is not None and change.expected_revision != state.revision:
+        raise Refused(
+            f"job {state.name!r} is at revision {state.revision}, not {change.expected_revision}",
+            hint="someone changed it meanwhile: plan again",
+        )
+    name, revision, new_revision, pauses, resumes = state.name, state.revision, None, None, False
+    match change.kind:
+        case ChangeKind.REVISE:
+            definition = _definition_of(change)
+            name, revision = definition.name, state.revision + 1
+            new_revision = _new_revision(definition, definition.hash_seed or state.hash_seed)
+            if not definition.enabled and not state.is_paused:
+                pauses = PAUSED_BY_FILE
+            resumes = definition.enabled and state.is_paused and state.pause_reason == PAUSED_BY_FILE
+        case ChangeKind.PAUSE:
+            pauses = None if state.is_paused else change.why
+        case ChangeKind.RESUME | ChangeKind.RETIRE:
+            resumes = state.is_paused
+    return PlannedEdit(change.kind, state.job_id, name, revision, new_revision, pauses, resumes, change.why)
+
+
+def _definition_of(change: JobChange) -> JobDefinition:
+    if change.definition is None:
+        raise ValueError(f"a change of kind {change.kind} carries a definition")
+    return change.definition
+
+
+def _new_revision(definition: JobDefinition, seed: str) -> NewRevision:
+    return NewRevision(definition.to_text(), definition.schedule_text(seed), definition.firing_text(), seed)
+
+
+def name_taken(name: str) -> Refused:
+    """The refusal of a name that another job has."""
+    return Refused(
+        f"there is a job named {name!r} already, or one whose name differs only in case", hint="choose another name"
+    )
+
+
+def pick_job(name: str, jobs: Iterable[CurrentJob]) -> CurrentJob:
+    """The job of this name, case aside; raises ``NotFound`` with the nearest names."""
+    by_key = {name_key(job.name): job for job in jobs}
+    found = by_key.get(name_key(name))
+    if found is not None:
+        return found
+    near = [by_key[key].name for key in difflib.get_close_matches(name_key(name), by_key, n=3, cutoff=0.6)]
+    hint = f"did you mean {' or '.join(near)}?" if near else "`sexton jobs` lists what there is"
+    raise NotFound(f"there is no job named {name!r}", hint=hint)

@@ -1,0 +1,214 @@
+"""Edits, triggers and settings on PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg import errors
+
+from sexton.claims import OnWorkerLost
+from sexton.errors import NotFound, Refused
+from sexton.jobs import JobDefinition, firing_rules
+from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
+from sexton.store.edit_plan import JobState, edited_ids, name_key, name_taken, pick_job, plan_edits
+from sexton.store.postgres.connection import PostgresConnection
+from sexton.store.postgres.edit_routine import LIMITS, EditRoutine
+from sexton.store.postgres.edit_writes import EditWrites
+from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, JobChange, Triggered
+
+_NEW_IDS = """
+SELECT nextval(pg_get_serial_sequence('jobs', 'job_id')) FROM generate_series(1, %(count)s)
+"""
+_STATES = """
+SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL
+FROM jobs WHERE job_id = ANY (%(job_ids)s::bigint[])
+"""
+_CURRENT_JOBS = """
+SELECT j.job_id, j.name, j.revision, r.definition, j.hash_seed, j.paused_at IS NOT NULL, j.quarantined_at IS NOT NULL
+FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision
+WHERE j.retired_at IS NULL ORDER BY j.name_key
+"""
+_TRIGGERED_JOB = """
+SELECT j.name, j.revision, r.firing, j.retired_at IS NOT NULL
+FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision WHERE j.job_id = %s
+"""
+_TRIGGERED_BEFORE = """
+SELECT c.job_id, j.name, c.scheduled_at FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.request_id = %s
+"""
+# Schedules fall on whole milliseconds: a manual claim lies between them, and never takes a tick's place.
+_TRIGGER = """
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+ instant AS MATERIALIZED (
+  SELECT now + CASE WHEN extract(microseconds FROM now)::bigint %% 1000 = 0 THEN interval '1 microsecond'
+                    ELSE interval '0' END AS at FROM clock),
+ claim AS (
+  INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at,
+    at_most_once, request_id, term, written_at)
+  SELECT j.job_id, i.at, j.revision, 4, %(queue)s, %(priority)s, %(overlap)s, j.job_id, i.at, %(at_most_once)s,
+    %(request_id)s, c.term, i.at
+  FROM jobs j, instant i, cluster c
+  WHERE j.job_id = %(job_id)s AND j.revision = %(revision)s AND j.retired_at IS NULL AND c.id = 1
+  ON CONFLICT DO NOTHING RETURNING job_id, scheduled_at),
+ told AS (
+  INSERT INTO events (at, actor, action, job_id, detail)
+  SELECT clock_timestamp(), %(actor)s, 'job.triggered', job_id, jsonb_build_object('job', %(name)s::text,
+    'scheduled_at', to_char(scheduled_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    'request_id', %(request_id)s::text)::text FROM claim)
+SELECT scheduled_at, pg_notify('sexton_work', '') FROM claim
+"""
+_SET = """
+INSERT INTO settings (key, value, changed_at, changed_by) VALUES (%(key)s, %(value)s, clock_timestamp(), %(actor)s)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at,
+  changed_by = excluded.changed_by
+"""
+# Under another strategy the leader's statements are stale at once: the term is raised, and nobody leads.
+_SET_STRATEGY = """
+UPDATE cluster SET strategy = %(value)s, term = term + 1, predecessor = coalesce(leader, predecessor),
+  left_at = CASE WHEN leader IS NULL THEN left_at ELSE clock_timestamp() END, leader = NULL, resign_requested = false
+WHERE id = 1 AND strategy <> %(value)s
+"""
+_RESIGN = """
+WITH asked AS (UPDATE cluster SET resign_requested = true WHERE id = 1 AND leader IS NOT NULL RETURNING leader, term),
+ told AS (
+  INSERT INTO events (at, actor, action, detail)
+  SELECT clock_timestamp(), %(actor)s, 'leader.asked_to_resign',
+    jsonb_build_object('leader', leader, 'term', term)::text FROM asked)
+SELECT leader, pg_notify('sexton_jobs', '') FROM asked
+"""
+_EVENT = """
+INSERT INTO events (at, actor, action, job_id, detail) VALUES (clock_timestamp(), %s, %s, %s, %s)
+"""
+_TRIGGER_TRIES = 20
+
+
+class PostgresEdits:
+    """Implements ``EditStore``."""
+
+    routine: type[EditRoutine] = EditRoutine
+
+    def __init__(self, connection: PostgresConnection) -> None:
+        self._connection = connection
+
+    def edit(self, changes: Sequence[JobChange], actor: str) -> tuple[ChangeDone, ...]:
+        job_ids = edited_ids(changes)
+        created = sum(change.kind is ChangeKind.CREATE for change in changes)
+        # Drawn before any lock is held; a number that an edit in vain leaves unused is no loss.
+        with self._connection.autocommit() as connection:
+            new_ids = [row[0] for row in connection.execute(_NEW_IDS, {"count": created})]
+        try:
+            return self._connection.retrying(lambda: self._edit(changes, job_ids, new_ids, actor), "this edit")
+        except errors.UniqueViolation as violation:
+            raise self._name_taken(changes, violation) from None
+
+    def _edit(
+        self, changes: Sequence[JobChange], job_ids: Sequence[int], new_ids: Sequence[int], actor: str
+    ) -> tuple[ChangeDone, ...]:
+        with self._connection.transaction(LIMITS) as connection:
+            routine = self.routine(connection, job_ids)
+            routine.lock_cursors()
+            rows = connection.execute(_STATES, {"job_ids": list(job_ids)}).fetchall()
+            edits = plan_edits(changes, {row[0]: JobState(*row) for row in rows}, new_ids)
+            cut = routine.cut()
+            effective_at = dict.fromkeys(new_ids, cut)
+            withdrawn: Mapping[int, int] = {}
+            if job_ids:
+                routine.lock_claims(cut)
+                effective_at |= routine.effective_at(cut)
+                withdrawn = routine.withdraw({job_id: effective_at[job_id] for job_id in job_ids})
+            EditWrites(connection, edits, effective_at, actor).write(withdrawn)
+        return tuple(edit.done(effective_at[edit.job_id], withdrawn.get(edit.job_id, 0)) for edit in edits)
+
+    def _name_taken(self, changes: Sequence[JobChange], violation: errors.UniqueViolation) -> Refused:
+        taken = {name_key(job.name) for job in self.current_jobs()}
+        names = [change.definition.name for change in changes if change.definition is not None]
+        known = [name for name in names if name_key(name) in taken]
+        return name_taken((known or names or [str(violation.diag.constraint_name)])[0])
+
+    def current_jobs(self) -> tuple[CurrentJob, ...]:
+        with self._connection.autocommit() as connection:
+            rows = connection.execute(_CURRENT_JOBS).fetchall()
+        return tuple(
+            CurrentJob(row[0], row[1], row[2], JobDefinition.from_text(row[3]), row[4], row[5], row[6]) for row in rows
+        )
+
+    def find_job(self, name: str) -> CurrentJob:
+        return pick_job(name, self.current_jobs())
+
+    def trigger(self, job_id: int, actor: str, request_id: str | None = None) -> Triggered:
+        for _ in range(_TRIGGER_TRIES):  # again where the job was revised meanwhile, or the microsecond was taken
+            with self._connection.autocommit() as connection:
+                before = None if request_id is None else _triggered_before(connection, job_id, request_id)
+                if before is not None:
+                    return before
+                job = connection.execute(_TRIGGERED_JOB, [job_id]).fetchone()
+                if job is None or job[3]:
+                    raise NotFound(
+                        f"there is no job with id {job_id} any more", hint="`sexton jobs` lists what there is"
+                    )
+                name, revision, firing_text, _ = job
+                firing = firing_rules(firing_text)
+                values = {
+                    "job_id": job_id,
+                    "name": name,
+                    "revision": revision,
+                    "queue": firing.queue,
+                    "priority": firing.priority,
+                    "overlap": int(firing.overlap),
+                    "at_most_once": firing.on_worker_lost is OnWorkerLost.FAIL,
+                    "request_id": request_id,
+                    "actor": actor,
+                }
+                row = connection.execute(_TRIGGER, values).fetchone()
+            if row is not None:
+                return Triggered(job_id, name, row[0], existed=False)
+        raise Refused(f"job id {job_id} changed through {_TRIGGER_TRIES} tries to trigger it", hint="try again")
+
+    def settings(self) -> ClusterSettings:
+        with self._connection.autocommit() as connection:
+            return settings_from_rows(dict(connection.execute("SELECT key, value FROM settings").fetchall()))
+
+    def set_setting(self, key: str, value: str, actor: str) -> ClusterSettings:
+        return self._connection.retrying(lambda: self._set(key, value, actor), f"setting {key}")
+
+    def _set(self, key: str, value: str, actor: str) -> ClusterSettings:
+        with self._connection.transaction(LIMITS) as connection:
+            # One at a time: two settings that are right alone may contradict each other.
+            connection.execute("LOCK TABLE settings IN SHARE ROW EXCLUSIVE MODE")
+            before = settings_from_rows(dict(connection.execute("SELECT key, value FROM settings").fetchall()))
+            after = with_setting(before, key, value)
+            after.check()
+            values = {"key": key, "value": setting_text(after, key), "actor": actor}
+            connection.execute(_SET, values)
+            if key == "strategy":
+                connection.execute(_SET_STRATEGY, values)
+            detail = {"key": key, "from": setting_text(before, key), "to": setting_text(after, key)}
+            connection.execute(_EVENT, [actor, "setting.changed", None, json.dumps(detail)])
+            connection.execute("SELECT pg_notify('sexton_jobs', '')")
+        return after
+
+    def request_resign(self, actor: str) -> str | None:
+        with self._connection.autocommit() as connection:
+            row = connection.execute(_RESIGN, {"actor": actor}).fetchone()
+        return None if row is None else str(row[0])
+
+    def record(self, actor: str, action: str, detail: Mapping[str, object], job_id: int | None = None) -> None:
+        text = json.dumps(detail, sort_keys=True, ensure_ascii=False, default=_iso)
+        with self._connection.autocommit() as connection:
+            connection.execute(_EVENT, [actor, action, job_id, text])
+
+
+def _triggered_before(connection: psycopg.Connection[Any], job_id: int, request_id: str) -> Triggered | None:
+    row = connection.execute(_TRIGGERED_BEFORE, [request_id]).fetchone()
+    if row is None:
+        return None
+    if row[0] != job_id:
+        raise Refused(f"request id {request_id!r} was used for job {row[1]!r}", hint="choose another request id")
+    return Triggered(row[0], row[1], row[2], existed=True)
+
+
+def _iso(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

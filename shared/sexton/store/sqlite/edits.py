@@ -1,0 +1,179 @@
+"""Edits, triggers and settings on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sexton.claims import OnWorkerLost, Origin
+from sexton.errors import NotFound, Refused
+from sexton.jobs import JobDefinition, firing_rules
+from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
+from sexton.store.edit_plan import JobState, edited_ids, name_taken, pick_job, plan_edits
+from sexton.store.protocol import ChangeDone, ChangeKind, Channel, CurrentJob, JobChange, Triggered
+from sexton.store.sqlite import edit_routine
+from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.terms import record_event
+from sexton.store.sqlite.ticks import NEXT_CHANGE
+from sexton.store.tables import from_micros
+
+_STATE = """
+SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL
+FROM jobs WHERE job_id = ?
+"""
+_CURRENT_JOBS = """
+SELECT j.job_id, j.name, j.revision, r.definition, j.hash_seed, j.paused_at IS NOT NULL, j.quarantined_at IS NOT NULL
+FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision
+WHERE j.retired_at IS NULL ORDER BY j.name_key
+"""
+_TRIGGERED_JOB = """
+SELECT j.name, j.revision, r.firing, j.retired_at IS NOT NULL
+FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision WHERE j.job_id = ?
+"""
+_TRIGGERED_BEFORE = """
+SELECT c.job_id, j.name, c.scheduled_at FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.request_id = ?
+"""
+_IS_TAKEN = "SELECT 1 FROM claims WHERE job_id = ? AND scheduled_at = ?"
+_TRIGGER = """
+INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, at_most_once,
+  request_id, term, written_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT term FROM cluster WHERE id = 1), ?)
+"""
+_SET = """
+INSERT INTO settings (key, value, changed_at, changed_by) VALUES (?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at,
+  changed_by = excluded.changed_by
+"""
+# Under another strategy the leader's statements are stale at once: the term is raised, and nobody leads.
+_SET_STRATEGY = """
+UPDATE cluster SET strategy = ?1, term = term + 1, predecessor = coalesce(leader, predecessor),
+  left_at = CASE WHEN leader IS NULL THEN left_at ELSE ?2 END, leader = NULL, resign_requested = 0
+WHERE id = 1 AND strategy <> ?1
+"""
+_RESIGN = "UPDATE cluster SET resign_requested = 1 WHERE id = 1 AND leader IS NOT NULL RETURNING leader, term"
+
+
+class SqliteEdits:
+    """Implements ``EditStore``."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    def edit(self, changes: Sequence[JobChange], actor: str) -> tuple[ChangeDone, ...]:
+        job_ids = edited_ids(changes)
+        with self._connection.transaction() as connection:
+            rows = [connection.execute(_STATE, [job_id]).fetchone() for job_id in job_ids]
+            states = {
+                row[0]: JobState(row[0], row[1], row[2], row[3], bool(row[4]), row[5], bool(row[6]))
+                for row in rows
+                if row
+            }
+            (newest,) = connection.execute("SELECT coalesce(max(job_id), 0) FROM jobs").fetchone()
+            created = sum(change.kind is ChangeKind.CREATE for change in changes)
+            edits = plan_edits(changes, states, range(newest + 1, newest + 1 + created))
+            cut = self._connection.now_micros()
+            effective_at: dict[int, int] = {}
+            withdrawn: dict[int, int] = {}
+            for edit in edits:
+                edit_routine.free_name(connection, edit, cut)
+                effective = cut if edit.creates else edit_routine.effective_at(connection, edit.job_id, cut)
+                effective_at[edit.job_id] = effective
+                withdrawn[edit.job_id] = (
+                    0 if edit.creates else edit_routine.withdraw(connection, edit.job_id, effective)
+                )
+            for edit in edits:
+                effective = effective_at[edit.job_id]
+                try:
+                    edit_routine.write(connection, edit, effective, cut, actor)
+                except sqlite3.IntegrityError:
+                    raise name_taken(edit.name) from None
+                ((changed,),) = connection.execute(NEXT_CHANGE).fetchall()
+                connection.execute("UPDATE jobs SET changed = ? WHERE job_id = ?", [changed, edit.job_id])
+                detail = edit.detail(from_micros(effective), withdrawn[edit.job_id])
+                record_event(connection, cut, actor, edit.action, detail, edit.job_id)
+            notify(self._connection, connection, Channel.JOBS)
+            if any(edit.resumes for edit in edits):
+                notify(self._connection, connection, Channel.WORK)
+        return tuple(edit.done(from_micros(effective_at[edit.job_id]), withdrawn[edit.job_id]) for edit in edits)
+
+    def current_jobs(self) -> tuple[CurrentJob, ...]:
+        with self._connection.snapshot() as connection:
+            rows = connection.execute(_CURRENT_JOBS).fetchall()
+        return tuple(
+            CurrentJob(row[0], row[1], row[2], JobDefinition.from_text(row[3]), row[4], bool(row[5]), bool(row[6]))
+            for row in rows
+        )
+
+    def find_job(self, name: str) -> CurrentJob:
+        return pick_job(name, self.current_jobs())
+
+    def trigger(self, job_id: int, actor: str, request_id: str | None = None) -> Triggered:
+        with self._connection.transaction() as connection:
+            if request_id is not None:
+                before = connection.execute(_TRIGGERED_BEFORE, [request_id]).fetchone()
+                if before is not None:
+                    return _triggered_before(before, job_id, request_id)
+            job = connection.execute(_TRIGGERED_JOB, [job_id]).fetchone()
+            if job is None or job[3]:
+                raise NotFound(f"there is no job with id {job_id} any more", hint="`sexton jobs` lists what there is")
+            name, revision, firing_text, _ = job
+            firing = firing_rules(firing_text)
+            now = self._connection.now_micros()
+            # Schedules fall on whole milliseconds: a manual claim lies between them, and never takes a tick's place.
+            at = now
+            while at % 1000 == 0 or connection.execute(_IS_TAKEN, [job_id, at]).fetchone():
+                at += 1
+            at_most_once = firing.on_worker_lost is OnWorkerLost.FAIL
+            where = [firing.queue, firing.priority, int(firing.overlap), job_id]
+            values = [job_id, at, revision, int(Origin.MANUAL), *where, at, at_most_once, request_id, now]
+            connection.execute(_TRIGGER, values)
+            detail: dict[str, object] = {
+                "job": name,
+                "scheduled_at": from_micros(at).isoformat().replace("+00:00", "Z"),
+                "request_id": request_id,
+            }
+            record_event(connection, now, actor, "job.triggered", detail, job_id)
+            notify(self._connection, connection, Channel.WORK)
+        return Triggered(job_id, name, from_micros(at), existed=False)
+
+    def settings(self) -> ClusterSettings:
+        with self._connection.snapshot() as connection:
+            return settings_from_rows(dict(connection.execute("SELECT key, value FROM settings").fetchall()))
+
+    def set_setting(self, key: str, value: str, actor: str) -> ClusterSettings:
+        with self._connection.transaction() as connection:
+            before = settings_from_rows(dict(connection.execute("SELECT key, value FROM settings").fetchall()))
+            after = with_setting(before, key, value)
+            after.check()
+            now, text = self._connection.now_micros(), setting_text(after, key)
+            connection.execute(_SET, [key, text, now, actor])
+            if key == "strategy":
+                connection.execute(_SET_STRATEGY, [text, now])
+            detail: dict[str, object] = {"key": key, "from": setting_text(before, key), "to": text}
+            record_event(connection, now, actor, "setting.changed", detail)
+            notify(self._connection, connection, Channel.JOBS)
+        return after
+
+    def request_resign(self, actor: str) -> str | None:
+        with self._connection.transaction() as connection:
+            asked = connection.execute(_RESIGN).fetchall()
+            if not asked:
+                return None
+            leader, term = asked[0]
+            detail: dict[str, object] = {"leader": leader, "term": term}
+            record_event(connection, self._connection.now_micros(), actor, "leader.asked_to_resign", detail)
+            notify(self._connection, connection, Channel.JOBS)
+        return str(leader)
+
+    def record(self, actor: str, action: str, detail: Mapping[str, object], job_id: int | None = None) -> None:
+        shown = {key: value.isoformat() if isinstance(value, datetime) else value for key, value in detail.items()}
+        with self._connection.transaction() as connection:
+            record_event(connection, self._connection.now_micros(), actor, action, shown, job_id)
+
+
+def _triggered_before(row: tuple[int, str, int], job_id: int, request_id: str) -> Triggered:
+    if row[0] != job_id:
+        raise Refused(f"request id {request_id!r} was used for job {row[1]!r}", hint="choose another request id")
+    return Triggered(row[0], row[1], from_micros(row[2]), existed=True)

@@ -1,0 +1,103 @@
+"""Claims that no worker took within ``start_within``, on SQLite: read per job, decided together or not at all."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from sexton.claims import State
+from sexton.decisions import LatePlan, NewProposal
+from sexton.store.late_claims import late_job_rows, late_state
+from sexton.store.protocol import Channel, LateJobRow
+from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.job_rows import read_jobs
+from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.tick_commit import EXPLAIN, PROPOSE, SOON, decision_values, fence, proposal_values
+from sexton.store.tables import from_micros, to_micros
+
+# The inner limit bounds the scan where one job alone has very many late claims.
+_LATE_JOBS = """
+SELECT DISTINCT job_id FROM (
+  SELECT job_id FROM claims WHERE state = 0 AND start_by IS NOT NULL AND start_by < :now AND NOT blocked
+  ORDER BY start_by LIMIT 20000) late
+ORDER BY job_id LIMIT :limit
+"""
+_IS_LATE = "state = 0 AND attempt = 0 AND NOT blocked AND (start_by < :now OR (origin = 1 AND start_by IS NULL))"
+_LATE_CLAIMS = f"""
+SELECT job_id, scheduled_at, origin, jitter_ms, revision FROM claims
+WHERE job_id IN (SELECT value FROM json_each(:job_ids)) AND {_IS_LATE} ORDER BY job_id, scheduled_at
+"""  # noqa: S608 - the part is a constant
+_REVISION = """
+SELECT job_id, revision, schedule, firing, in_force_since, in_force_until FROM revisions
+WHERE job_id = ? AND revision = ?
+"""
+_CURSOR = "SELECT 1 FROM cursors WHERE job_id = ? AND seq = ?"
+_STILL_LATE = f"SELECT 1 FROM claims WHERE job_id = :job_id AND scheduled_at = :tick AND {_IS_LATE}"  # noqa: S608 - so
+_FIRE = """
+UPDATE claims SET start_by = NULL, origin = :origin, available_at = coalesce(:available, available_at), reason = :reason
+WHERE job_id = :job_id AND scheduled_at = :tick
+"""
+_END = """
+UPDATE claims SET state = :state, start_by = NULL, finished_at = :now, reason = :reason
+WHERE job_id = :job_id AND scheduled_at = :tick
+"""
+_EXTEND = """
+UPDATE proposals SET upto = max(upto, ?), count = count + ?
+WHERE proposal_id = (SELECT max(proposal_id) FROM proposals WHERE job_id = ? AND state = 'open')
+"""
+
+
+def late_jobs(store: SqliteConnection, limit: int) -> tuple[LateJobRow, ...]:
+    """``TickStore.late_jobs``."""
+    now = store.now_micros()
+    with store.snapshot() as connection:
+        job_ids = [row[0] for row in connection.execute(_LATE_JOBS, {"now": now, "limit": limit})]
+        if not job_ids:
+            return ()
+        found = connection.execute(_LATE_CLAIMS, {"now": now, "job_ids": json.dumps(job_ids)})
+        claims = [(job_id, from_micros(tick), *rest) for job_id, tick, *rest in found]
+        newest = {claim[0]: claim[4] for claim in claims}
+        revisions = [
+            (*row[:4], from_micros(row[4]), None if row[5] is None else from_micros(row[5]))
+            for pair in newest.items()
+            for row in connection.execute(_REVISION, pair)
+        ]
+    return late_job_rows(claims, revisions, {job.job_id: job for job in read_jobs(store, list(newest))})
+
+
+def decide_late(store: SqliteConnection, plan: LatePlan) -> int:
+    """``TickStore.decide_late``."""
+    with store.transaction() as connection:
+        now = store.now()
+        _, may_write = fence(connection, plan.term)
+        if not may_write or connection.execute(_CURSOR, [plan.job_id, plan.seq]).fetchone() is None:
+            return 0
+        values = [
+            {
+                "job_id": plan.job_id,
+                "tick": to_micros(verdict.scheduled_at),
+                "now": to_micros(now),
+                "state": int(late_state(verdict)),
+                "origin": int(verdict.origin),
+                "available": None if verdict.available_at is None else to_micros(verdict.available_at),
+                "reason": plan.decision.reason,
+            }
+            for verdict in plan.verdicts
+        ]
+        if not all(connection.execute(_STILL_LATE, one).fetchone() for one in values):
+            return 0
+        for one in values:
+            connection.execute(_FIRE if one["state"] == State.READY else _END, one)
+        if plan.proposal is not None:
+            _propose(connection, plan.proposal, plan.term, to_micros(now))
+        connection.execute(EXPLAIN, decision_values(plan.decision, plan.term, to_micros(now)))
+        fires = [verdict for verdict in plan.verdicts if late_state(verdict) is State.READY]
+        if any(verdict.available_at is None or verdict.available_at < now + SOON for verdict in fires):
+            notify(store, connection, Channel.WORK)
+    return len(values)
+
+
+def _propose(connection: sqlite3.Connection, proposal: NewProposal, term: int, now: int) -> None:
+    extended = connection.execute(_EXTEND, [to_micros(proposal.upto), proposal.count, proposal.job_id])
+    if extended.rowcount == 0:
+        connection.execute(PROPOSE, proposal_values(proposal, term, now))

@@ -1,0 +1,95 @@
+"""The leader's ledger on SQLite: one class over the transactions of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from sexton.decisions import CommitResult, LatePlan, TickBatch
+from sexton.store.protocol import Channel, JobRow, JobsRead, LateJobRow
+from sexton.store.sqlite import job_rows, late_claims, tick_commit
+from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.terms import record_event
+from sexton.store.tables import from_micros
+
+_RESERVE = "UPDATE budget SET next_at = max(next_at, ?) + ? WHERE id = 1 RETURNING next_at"
+
+_UNFINISHED_FIRED = """
+SELECT coalesce(sum(d.fired), 0) FROM decisions d JOIN takeovers t USING (term)
+WHERE t.gap_until IS NULL AND d.cause = 'takeover'
+"""
+
+# A pass that its leader did not live to finish was gone on with by this one: it ends with it.
+_FINISH = """
+UPDATE takeovers SET gap_until = :now,
+  planning_ms = CASE WHEN term = :term THEN :planning_ms ELSE planning_ms END,
+  jobs = CASE WHEN term = :term THEN :jobs ELSE jobs END
+WHERE term <= :term AND gap_until IS NULL AND EXISTS (SELECT 1 FROM cluster WHERE id = 1 AND term = :term)
+"""
+
+NEXT_CHANGE = "UPDATE counters SET value = value + 1 WHERE name = 'changes' RETURNING value"
+
+_QUARANTINE = """
+UPDATE jobs SET quarantined_at = ?, quarantine_reason = ?, changed = ?
+WHERE job_id = ? AND quarantined_at IS NULL RETURNING name
+"""
+
+
+class SqliteTicks:
+    """Implements ``TickStore``."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    def load_jobs(self, changed_after: int | None = None) -> JobsRead:
+        return job_rows.load_jobs(self._connection, changed_after)
+
+    def read_jobs(self, job_ids: Sequence[int]) -> tuple[JobRow, ...]:
+        return job_rows.read_jobs(self._connection, job_ids)
+
+    def cursors(self) -> Iterable[tuple[int, int, datetime]]:
+        with self._connection.snapshot() as connection:
+            rows = connection.execute("SELECT job_id, seq, at FROM cursors").fetchall()
+        return [(job_id, seq, from_micros(at)) for job_id, seq, at in rows]
+
+    def commit(self, batch: TickBatch) -> CommitResult:
+        return tick_commit.commit(self._connection, batch)
+
+    def reserve_budget(self, count: int, rate: float) -> datetime:
+        span = round(count / rate * 1_000_000)
+        with self._connection.transaction() as connection:
+            ((after,),) = connection.execute(_RESERVE, [self._connection.now_micros(), span]).fetchall()
+        return from_micros(after - span)
+
+    def pass_fired(self) -> int:
+        with self._connection.snapshot() as connection:
+            (fired,) = connection.execute(_UNFINISHED_FIRED).fetchone()
+        return int(fired)
+
+    def finish_pass(self, term: int, planning: timedelta, jobs: int) -> None:
+        planning_ms = planning / timedelta(milliseconds=1)
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            connection.execute(_FINISH, {"now": now, "term": term, "planning_ms": planning_ms, "jobs": jobs})
+
+    def late_jobs(self, limit: int = 100) -> tuple[LateJobRow, ...]:
+        return late_claims.late_jobs(self._connection, limit)
+
+    def decide_late(self, plan: LatePlan) -> int:
+        return late_claims.decide_late(self._connection, plan) if plan.verdicts else 0
+
+    def quarantine(self, term: int, job_id: int, reason: str) -> bool:
+        with self._connection.transaction() as connection:
+            _, may_write = tick_commit.fence(connection, term)
+            if not may_write:
+                return False
+            now = self._connection.now_micros()
+            ((changed,),) = connection.execute(NEXT_CHANGE).fetchall()
+            put = connection.execute(_QUARANTINE, [now, reason, changed, job_id]).fetchall()
+            if not put:
+                return False
+            detail = {"job": put[0][0], "reason": reason, "term": term}
+            record_event(connection, now, "leader", "job.quarantined", detail, job_id)
+            notify(self._connection, connection, Channel.JOBS)
+        return True
