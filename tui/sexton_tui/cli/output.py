@@ -18,8 +18,6 @@ import typer
 
 from sexton.settings import format_duration
 
-_WIDTH_OF_A_PIPE = 4000
-
 
 class Output(StrEnum):
     TABLE = "table"
@@ -153,19 +151,28 @@ def _field(row: Any, key: str) -> object:
 
 
 def _print_table(rows: Sequence[Any], columns: Sequence[Column]) -> None:
+    texts = [[cell_text(_field(row, column.key)) for column in columns] for row in rows]
+    if sys.stdout.isatty():
+        _print_to_terminal(texts, columns)
+        return
+    titles = [column.title or column.key for column in columns]
+    widths = [max(len(row[place]) for row in [titles, *texts]) for place in range(len(columns))]
+    for row in [titles, *texts]:
+        cells = [
+            text.rjust(width) if column.align == "right" else text.ljust(width)
+            for text, width, column in zip(row, widths, columns, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def _print_to_terminal(texts: Sequence[Sequence[str]], columns: Sequence[Column]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
-        table.add_column(
-            column.title or column.key,
-            justify=column.align,
-            style=column.style or None,
-            no_wrap=not console.is_terminal,
-        )
-    for row in rows:
-        table.add_row(*(Text(cell_text(_field(row, column.key))) for column in columns))
-    console.print(table)
+        table.add_column(column.title or column.key, justify=column.align, style=column.style or None)
+    for row in texts:
+        table.add_row(*(Text(text) for text in row))
+    Console(highlight=False).print(table)
