@@ -120,5 +120,5 @@ def _revision(row: Row[Any], schedule: Callable[[str], Schedule]) -> AuditedRevi
         since=row.in_force_since,
         until=row.in_force_until,
         grace=firing_rules(row.firing).missed.grace,
-        inputs_id=row.inputs_id,
+        inputs_id=row.inputs_id or own_inputs().inputs_id,  # empty until a first node starts: nothing is computed yet
     )

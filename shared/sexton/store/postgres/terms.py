@@ -44,6 +44,11 @@ SELECT %(inputs_id)s, %(zone_data)s, %(engine)s, clock_timestamp(), 'first node'
 ON CONFLICT DO NOTHING
 """
 
+# Revisions applied before the first node ever started belong to the inputs it brought.
+_ADOPT_REVISIONS = """
+UPDATE revisions SET inputs_id = c.inputs_id FROM cluster c WHERE c.id = 1 AND revisions.inputs_id = ''
+"""
+
 # `patience` stands before the lock: the UPDATE cannot start without its row.
 _TAKE = """
 WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '1000', true) AS milliseconds),
@@ -152,6 +157,8 @@ class PostgresTerms:
                 values = {"inputs_id": inputs_id, "zone_data": zone_data, "engine": engine}
                 connection.execute(_ENROLL_INPUTS, values)
             state = self.cluster()
+        with self._connection.autocommit() as connection:
+            connection.execute(_ADOPT_REVISIONS)
         check_coordinator(state, coordinator)
         return state
 

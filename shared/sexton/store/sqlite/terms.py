@@ -111,6 +111,11 @@ class SqliteTerms:
                         [inputs_id, zone_data, engine, self._connection.now_micros()],
                     )
             state = self.cluster()
+        # Revisions applied before the first node ever started belong to the inputs it brought.
+        with self._connection.transaction() as connection:
+            connection.execute(
+                "UPDATE revisions SET inputs_id = (SELECT inputs_id FROM cluster WHERE id = 1) WHERE inputs_id = ''"
+            )
         check_coordinator(state, coordinator)
         return state
 

@@ -1,0 +1,18 @@
+"""A cluster's first node brings its coordinator and its inputs (docs/architecture.md, invariant 8)."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from sexton.jobs import CommandTarget, JobDefinition
+from sexton.store.protocol import ChangeKind, JobChange, Store
+from sexton.store.tables import revisions
+
+
+def test_revisions_applied_before_the_first_node_belong_to_the_inputs_it_brings(store: Store) -> None:
+    """Else the audit would take them for computed with other zone data."""
+    definition = JobDefinition(name="bell", schedule_parts=({"cron": "0 2 * * *"},), target=CommandTarget(("true",)))
+    store.edits.edit([JobChange(ChangeKind.CREATE, definition=definition)], "tester")
+    store.terms.enroll("database:", "2026b/1", "2026b", 1)
+    with store.reads.snapshot() as connection:
+        assert connection.execute(select(revisions.c.inputs_id)).scalars().all() == ["2026b/1"]
