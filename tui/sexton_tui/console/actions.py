@@ -1,0 +1,63 @@
+"""What an operator can do from the console, through the store's edits: each is recorded with who and why.
+
+Every function returns the sentence to show. Refusals (`SextonError`) are raised as they are; a call whose answer did
+not come is the caller's ``TimeoutError``, and its outcome is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sexton.errors import Refused
+from sexton.store.protocol import ChangeKind, JobChange, Store
+
+Action = Callable[[Store], str]
+
+
+def pause(job: str, why: str, actor: str) -> Action:
+    """Pause a job: its ticks are recorded as paused until it is resumed."""
+
+    def act(store: Store) -> str:
+        found = store.edits.find_job(job)
+        if found.is_paused:
+            raise Refused(f"job {found.name} is paused already", hint="r resumes it")
+        store.edits.edit([JobChange(ChangeKind.PAUSE, found.job_id, why=why)], actor)
+        return f"{found.name} is paused; r resumes it"
+
+    return act
+
+
+def resume(job: str, actor: str) -> Action:
+    """Resume a paused or quarantined job; ticks of the pause are not run."""
+
+    def act(store: Store) -> str:
+        found = store.edits.find_job(job)
+        if not found.is_paused and not found.is_quarantined:
+            raise Refused(f"job {found.name} is neither paused nor quarantined")
+        store.edits.edit([JobChange(ChangeKind.RESUME, found.job_id, why="resumed in the console")], actor)
+        return f"{found.name} is resumed"
+
+    return act
+
+
+def trigger(job: str, actor: str, request_id: str) -> Action:
+    """Write a manual claim; the same ``request_id`` writes no second one."""
+
+    def act(store: Store) -> str:
+        found = store.edits.find_job(job)
+        triggered = store.edits.trigger(found.job_id, actor, request_id)
+        return f"{triggered.name} is triggered: claim {triggered.scheduled_at:%H:%M:%S}"
+
+    return act
+
+
+def resign(actor: str) -> Action:
+    """Ask the leader to hand over."""
+
+    def act(store: Store) -> str:
+        leader = store.edits.request_resign(actor)
+        if leader is None:
+            raise Refused("nobody leads: there is no one to ask")
+        return f"{leader} is asked to hand over"
+
+    return act

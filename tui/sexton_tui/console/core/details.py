@@ -1,0 +1,160 @@
+"""What a job, a run and a takeover open into, as lines."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sexton.claims import State
+from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
+from sexton.settings import format_duration
+from sexton.views import ClaimView, JobDetail, RunOutput, TakeoverDetail
+from sexton_tui.console.core.lines import BAD, DIM, STRONG, WARN, Line, line, text_lines
+from sexton_tui.console.core.words import count, duration, instant, plural, size, state_style
+
+_HOW_ENDED = {
+    "none": "the first leader of this cluster",
+    "resigned": "handed over",
+    "vanished": "vanished: its heartbeat stopped",
+    "forced": "was replaced by force",
+}
+
+
+def job_lines(detail: JobDetail, now: datetime) -> list[Line]:
+    """A job opened: what it is, what it fires next, what became of its newest ticks, its pauses and revisions."""
+    job, definition = detail.job, detail.definition
+    missed = definition.missed
+    policy = f"{missed.policy.value}, grace {format_duration(missed.grace)}"
+    lines = [
+        line((job.name, STRONG), f"  revision {job.revision}  ", (job.state, WARN if job.state != "active" else DIM)),
+    ]
+    if job.detail:
+        lines.append(line((job.detail, WARN)))
+    if job.description:
+        lines.append(line(job.description))
+    lines += [
+        line(("schedule  ", DIM), f"{job.schedule}  {job.timezone}"),
+        line(("target    ", DIM), target_words(definition.target)),
+        line(("queue     ", DIM), f"{job.queue}  priority {definition.priority}"),
+        line(("overlap   ", DIM), definition.overlap.name.lower(), ("   missed ", DIM), policy),
+        line(("owner     ", DIM), job.owner or "-", ("   tags ", DIM), ", ".join(job.tags) or "-"),
+        line(("decided   ", DIM), f"up to {instant(detail.cursor, now)}"),
+        line(),
+        line(("Next ticks (UTC)", STRONG)),
+    ]
+    lines += [line(f"  {instant(tick, now)}  in {duration(tick - now)}") for tick in job.next_ticks]
+    if not job.next_ticks:
+        lines.append(line(("  none", DIM)))
+    lines += [line(), line(("Newest ticks", STRONG))]
+    lines += [claim_line(claim, now) for claim in detail.claims] or [line(("  none", DIM))]
+    if detail.pauses:
+        lines += [line(), line(("Pauses", STRONG))]
+        for pause in detail.pauses:
+            until = "now" if pause.until is None else instant(pause.until, now)
+            lines.append(
+                line(f"  {instant(pause.since, now)} to {until}  {pause.who}: {pause.why or 'no reason given'}")
+            )
+    lines += [line(), line(("Revisions", STRONG))]
+    for revision in detail.revisions:
+        until = "now" if revision.in_force_until is None else instant(revision.in_force_until, now)
+        since = instant(revision.in_force_since, now)
+        lines.append(line(f"  {revision.revision:>4}  in force {since} to {until}  applied by {revision.applied_by}"))
+    return lines
+
+
+def claim_line(claim: ClaimView, now: datetime) -> Line:
+    """A tick's claim on one line."""
+    late = None if claim.started_at is None else claim.started_at - claim.scheduled_at - claim.jitter
+    parts = [] if late is None else [(f"  {duration(late)} late", DIM)]
+    if claim.is_blocked and claim.state is State.READY:
+        parts.append(("  blocked by the pause", WARN))
+    return line(
+        f"  {instant(claim.scheduled_at, now):>12}  ",
+        (f"{claim.state.word:<10}", state_style(claim.state)),
+        (f" {claim.origin.word}", DIM),
+        *parts,
+        f"  {claim.reason}" if claim.reason else "",
+    )
+
+
+def target_words(target: Target) -> str:
+    """What the job runs, on one line."""
+    match target:
+        case CommandTarget(argv):
+            return " ".join(argv)
+        case ShellTarget(script):
+            first, _, rest = script.strip().partition("\n")
+            return f"sh: {first}{' …' if rest else ''}"
+        case PythonTarget(reference):
+            return f"python: {reference}"
+
+
+def run_lines(output: RunOutput, now: datetime) -> list[Line]:
+    """A run opened: how it went, and the tails of what it wrote."""
+    run = output.run
+    word = "ended, to be tried again" if run.outcome is State.READY else run.outcome.word
+    code = "" if run.exit_code is None else f", exit code {run.exit_code}"
+    lines = [
+        line((run.job, STRONG), f"  tick {instant(run.scheduled_at, now)}  try {run.attempt}  token {run.token}"),
+        line((word, state_style(run.outcome)), code, f"  on {run.worker}"),
+        line(
+            ("started ", DIM),
+            f"{instant(run.started_at, now)}, {duration(run.lateness)} late",
+            ("  ended ", DIM),
+            f"{instant(run.finished_at, now)}, after {duration(run.duration)}",
+        ),
+    ]
+    if run.error:
+        lines.append(line((run.error, BAD)))
+    for name, kept, written in (
+        ("stdout", output.stdout, run.stdout_bytes),
+        ("stderr", output.stderr, run.stderr_bytes),
+    ):
+        lines += [line(), line((name, STRONG), (f"  {size(written)} written{_kept(kept, written)}", DIM))]
+        if kept:
+            lines += text_lines(kept)
+    return lines
+
+
+def _kept(kept: bytes | None, written: int) -> str:
+    if kept is None:
+        return ", nothing kept" if written else ""
+    return f", the last {size(len(kept))} kept" if len(kept) < written else ""
+
+
+def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
+    """The head of an opened takeover: who followed whom, the gap, and what was decided in all."""
+    takeover = detail.takeover
+    totals = takeover.totals
+    before = takeover.predecessor or "nobody"
+    lines = [
+        line(
+            (f"term {takeover.term}: {takeover.node}", STRONG),
+            f" took over from {before}, which {_HOW_ENDED[takeover.predecessor_ended.value]}"
+            if takeover.predecessor
+            else f" leads, {_HOW_ENDED[takeover.predecessor_ended.value]}",
+        ),
+        line(
+            ("gap ", DIM),
+            f"{duration(takeover.gap)}" if takeover.gap is not None else "none, or its first pass is not done",
+            ("  planned in ", DIM),
+            duration(takeover.planning),
+            ("  elected by ", DIM),
+            takeover.elected_by.value,
+            *(
+                [(f"  {takeover.blockers_terminated} blockers terminated", WARN)]
+                if takeover.blockers_terminated
+                else []
+            ),
+        ),
+    ]
+    if not totals.missed:
+        return [*lines, line("no tick was undecided: claims had been written ahead")]
+    summary = (
+        f"{plural(totals.missed, 'tick')} of {plural(totals.jobs, 'job')} undecided: {count(totals.fired)} fired, "
+        f"{count(totals.merged)} merged, {count(totals.skipped)} skipped, {count(totals.expired)} expired, "
+        f"{count(totals.held)} held"
+    )
+    lines.append(line(summary))
+    if not detail.is_whole:
+        lines.append(line((f"only the first {len(detail.decisions)} decisions are shown", WARN)))
+    return lines

@@ -1,0 +1,59 @@
+"""The panes by number, and what help says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sexton_tui.console.core.lines import DIM, STRONG, Line, line
+
+
+@dataclass(frozen=True, slots=True)
+class PaneName:
+    key: str
+    id: str
+    title: str
+
+
+PANES = (
+    PaneName("1", "overview", "Overview"),
+    PaneName("2", "takeovers", "Takeovers"),
+    PaneName("3", "jobs", "Jobs"),
+    PaneName("4", "runs", "Runs"),
+    PaneName("5", "workers", "Workers"),
+    PaneName("6", "events", "Events"),
+)
+
+_KEYS = (
+    ("1 .. 6", "the panes, as their titles say"),
+    ("enter", "open the job or run under the cursor"),
+    ("escape", "back"),
+    ("/", "jobs: find by name; runs: only those of one job"),
+    ("[ ]", "jobs and runs: the page before, the page after"),
+    ("f", "runs: only the failed ones, and back"),
+    ("p", "pause the job under the cursor; asks why"),
+    ("r", "resume it, also out of quarantine"),
+    ("t", "trigger it: run it once now, beside its schedule"),
+    ("R", "ask the leader to hand over"),
+    ("K", "kill the leader's process (only in `sexton up`)"),
+    ("ctrl+p", "the command palette"),
+    ("q", "leave"),
+)
+
+
+def help_lines(*, can_kill: bool, read_only: bool) -> list[Line]:
+    """Every key with what it does."""
+    lines = [line(("Keys", STRONG)), line()]
+    for key, text in _KEYS:
+        if key == "K" and not can_kill:
+            continue
+        if read_only and key in ("p", "r", "t", "R", "K"):
+            continue
+        lines.append(line((f"  {key:<8}", STRONG), text))
+    lines += [
+        line(),
+        line(("Instants are UTC. Late: how long after its tick a run started.", DIM)),
+        line(("Every action is recorded with who and why; pane 6 lists them.", DIM)),
+    ]
+    if read_only:
+        lines.append(line("Started read-only: no action is offered."))
+    return lines

@@ -1,0 +1,120 @@
+"""Lines of styled, cleaned text: all that the core hands to widgets.
+
+Every text passes ``clean`` when a line or a cell is made, so that no name, error or output can reach the terminal as a
+control character. Widgets never parse what they get as markup.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+# Styles are words; the widgets know their colours. No meaning hangs on a colour alone.
+PLAIN = ""
+DIM = "dim"
+STRONG = "strong"
+GOOD = "good"
+WARN = "warn"
+BAD = "bad"
+
+# Characters that draw nothing or turn the direction of what follows: bidi controls and zero-width ones are category Cf.
+_SHOWN_AS_ESCAPE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def clean(text: str) -> str:
+    """`text` with every control, bidi and zero-width character shown as an escape: ``\\x1b``, ``\\u202e``."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) not in _SHOWN_AS_ESCAPE:
+        return character
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def to_ascii(text: str) -> str:
+    """`text` with what ASCII lacks as escapes, but for the few signs that have a twin."""
+    if text.isascii():
+        return text
+    return "".join(
+        character if character.isascii() else _TWINS.get(character, _escape(character)) for character in text
+    )
+
+
+_TWINS = {
+    "●": "*",
+    "○": "o",
+    "▸": ">",
+    "·": "-",
+    "…": "...",
+    "→": "->",
+    "—": "-",
+    "–": "-",
+    "▲": "^",
+    "×": "x",
+    "✗": "X",
+}
+
+
+def _escape(character: str) -> str:
+    return character.encode("ascii", "backslashreplace").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of cleaned text in one style."""
+
+    text: str
+    style: str = PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line on the screen."""
+
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "".join(span.text for span in self.spans)
+
+
+Part = str | tuple[str, str]
+
+
+def line(*parts: Part) -> Line:
+    """A line of texts, each plain or with a style; cleaned."""
+    spans = []
+    for part in parts:
+        text, style = (part, PLAIN) if isinstance(part, str) else part
+        if text:
+            spans.append(Span(clean(text), style))
+    return Line(tuple(spans))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: what it stands for, and its cells."""
+
+    key: str
+    cells: tuple[Span, ...]
+
+
+def row(key: str, *cells: Part) -> Row:
+    """A row of texts, each plain or with a style; cleaned."""
+    made = []
+    for cell in cells:
+        text, style = (cell, PLAIN) if isinstance(cell, str) else cell
+        made.append(Span(clean(text), style))
+    return Row(key, tuple(made))
+
+
+def text_lines(data: bytes | str) -> tuple[Line, ...]:
+    """Untrusted output as lines: undecodable bytes replaced, tabs widened, controls shown as escapes."""
+    text = data.decode(errors="replace") if isinstance(data, bytes) else data
+    return tuple(line(one.expandtabs(8)) for one in text.replace("\r\n", "\n").removesuffix("\n").split("\n"))

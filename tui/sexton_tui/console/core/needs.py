@@ -1,0 +1,108 @@
+"""What needs a human, worst first: the first thing on the screen, and the exit code of ``sexton status``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sexton.cluster_views import FailingJob, Overview, Undecided
+from sexton_tui.console.core.words import duration, plural
+
+HEARTBEAT_SILENCE = timedelta(seconds=10)
+OVERDUE = timedelta(seconds=30)
+UNDECIDED = timedelta(seconds=10)
+CLOCK_LIMIT = timedelta(seconds=1)
+NODE_SILENCE = timedelta(seconds=30)
+WORKER_SILENCE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that needs a human. `is_urgent`: ticks are not decided or not run because of it, or wait for an
+    answer; else it is a warning."""
+
+    text: str
+    is_urgent: bool = True
+
+
+def needs(
+    overview: Overview, failing: Sequence[FailingJob] = (), undecided: Undecided | None = None
+) -> tuple[Need, ...]:
+    """All that needs a human now, urgent things first."""
+    found = [
+        *_leadership(overview),
+        *_undecided(overview, undecided),
+        *_work(overview),
+        *_jobs(overview, failing),
+        *_nodes(overview),
+    ]
+    return tuple(sorted(found, key=lambda need: not need.is_urgent))
+
+
+def _leadership(overview: Overview) -> list[Need]:
+    found = []
+    if overview.is_halted:
+        found.append(Need("HALTED: no tick is decided, no claim is granted"))
+    if overview.leader is None:
+        after = f" since {overview.predecessor} handed over" if overview.predecessor else ""
+        found.append(Need(f"NO LEADER{after}: no tick is decided"))
+    elif overview.heartbeat_age > HEARTBEAT_SILENCE:
+        found.append(Need(f"leader {overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"))
+    elif overview.confirmation != "confirmed":
+        found.append(Need(f"leadership of {overview.leader} is {overview.confirmation}", is_urgent=False))
+    if swallowed := overview.counters.get("swallowed", 0):
+        found.append(
+            Need(f"{plural(swallowed, 'tick')} swallowed: a decided tick met an older claim; run `sexton audit`")
+        )
+    return found
+
+
+def _undecided(overview: Overview, undecided: Undecided | None) -> list[Need]:
+    if undecided is None or undecided.oldest is None or overview.now - undecided.oldest <= UNDECIDED:
+        return []
+    age = duration(overview.now - undecided.oldest)
+    jobs = plural(undecided.jobs, "job")
+    return [Need(f"{jobs} with undecided ticks, the oldest due {age} ago ({undecided.oldest_job})")]
+
+
+def _work(overview: Overview) -> list[Need]:
+    found = []
+    for queue in overview.queues:
+        waits = "" if queue.oldest is None else f", the oldest for {duration(overview.now - queue.oldest)}"
+        if not queue.workers and (queue.due or queue.ahead):
+            found.append(Need(f"queue {queue.name} has no worker: {plural(queue.due, 'claim')} due{waits}"))
+        elif queue.oldest is not None and overview.now - queue.oldest > OVERDUE:
+            found.append(Need(f"queue {queue.name} is behind: {plural(queue.due, 'claim')} due{waits}"))
+    if overview.proposals:
+        oldest = duration(overview.now - overview.proposals[0].made_at)
+        what = plural(len(overview.proposals), "proposal")
+        found.append(Need(f"{what} held, the oldest for {oldest} ({overview.proposals[0].job})"))
+    return found
+
+
+def _jobs(overview: Overview, failing: Sequence[FailingJob]) -> list[Need]:
+    found = [Need(f"job {job.name} is quarantined: {job.reason}") for job in overview.quarantined]
+    found += [
+        Need(f"job {job.name} failed {job.failed} in a row: {job.error or 'no reason given'}", is_urgent=False)
+        for job in failing
+    ]
+    return found
+
+
+def _nodes(overview: Overview) -> list[Need]:
+    found = []
+    for node in overview.nodes:
+        if node.age > NODE_SILENCE:
+            found.append(Need(f"node {node.name} was last heard of {duration(node.age)} ago", is_urgent=False))
+            continue
+        if abs(node.clock_offset) > CLOCK_LIMIT:
+            off = duration(node.clock_offset)
+            found.append(Need(f"clock of {node.name} differs from the database's by {off}", is_urgent=False))
+        if node.inputs_id != overview.inputs_id:
+            other = f"{node.inputs_id}, the cluster's are {overview.inputs_id}"
+            found.append(Need(f"node {node.name} may not lead: its inputs are {other}", is_urgent=False))
+    for worker in overview.workers:
+        if worker.age > WORKER_SILENCE:
+            found.append(Need(f"worker {worker.name} was last heard of {duration(worker.age)} ago", is_urgent=False))
+    return found

@@ -1,0 +1,190 @@
+"""The overview: what the first screen says, block by block. ``sexton status`` prints the same lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView
+from sexton.views import ClaimView, RunView, TakeoverView
+from sexton_tui.console.core.history import LatenessHistory
+from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Line, Part, line
+from sexton_tui.console.core.needs import HEARTBEAT_SILENCE, NODE_SILENCE, Need, needs
+from sexton_tui.console.core.plot import plot
+from sexton_tui.console.core.words import count, duration, instant, plural, state_style
+
+_COORDINATORS = {"zookeeper": "ZooKeeper", "database": "leader lease", "forced": "forced"}
+
+
+def need_lines(overview: Overview, failing: Sequence[FailingJob]) -> list[Line]:
+    """What needs a human, or that nothing does."""
+    found = needs(overview, failing)
+    if not found:
+        return [line(("● ", GOOD), "nothing")]
+    return [need_line(need) for need in found]
+
+
+def need_line(need: Need) -> Line:
+    return line(("! ", BAD) if need.is_urgent else ("· ", WARN), (need.text, STRONG if need.is_urgent else PLAIN))
+
+
+def alarm(overview: Overview) -> str:
+    """What must not be overlooked on any screen; empty when all is well."""
+    if overview.is_halted:
+        return "HALTED: no tick is decided, no claim is granted"
+    if overview.leader is None:
+        return "NO LEADER: no tick is decided until a node takes over"
+    if overview.heartbeat_age > HEARTBEAT_SILENCE:
+        return f"leader {overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"
+    if overview.confirmation == "degraded":
+        return f"degraded: {overview.leader} took over by the leader lease while ZooKeeper was away"
+    return ""
+
+
+def leadership_lines(overview: Overview) -> list[Line]:
+    """Leader, term, since when, by whom confirmed, how far claims are written, and the other nodes."""
+    lines = []
+    if overview.leader is None:
+        lines.append(line(("no leader", BAD), f"  last term {overview.term}"))
+    else:
+        since = instant(overview.leader_since, overview.now)
+        lines.append(line(("● ", GOOD), (overview.leader, STRONG), f"  term {overview.term}  since {since}"))
+        by = _COORDINATORS.get(overview.elected_by or "", "")
+        confirmed: Part = (overview.confirmation, PLAIN if overview.confirmation == "confirmed" else WARN)
+        beat: Part = (
+            f"heartbeat {duration(overview.heartbeat_age)} ago",
+            BAD if overview.heartbeat_age > HEARTBEAT_SILENCE else DIM,
+        )
+        lines.append(line(f"  {by}, " if by else "  ", confirmed, ", ", beat))
+        lines.append(claims_line(overview))
+    others = [node for node in overview.nodes if node.name != overview.leader]
+    lines += [_node_line(node) for node in others]
+    return lines
+
+
+def claims_line(overview: Overview) -> Line:
+    if overview.claims_upto is None:
+        return line("  claims: the leader has not said yet")
+    ahead = overview.claims_upto - overview.now
+    written = f"  claims written to {instant(overview.claims_upto, overview.now)} "
+    if ahead < timedelta(0):
+        return line(written, (f"({duration(-ahead)} behind)", WARN))
+    return line(written, (f"({duration(ahead)} ahead)", DIM))
+
+
+def _node_line(node: NodeView) -> Line:
+    if node.age > NODE_SILENCE:
+        return line(("○ ", DIM), node.name, (f"  silent for {duration(node.age)}", WARN))
+    offset = f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms"
+    warm = f"  {plural(node.jobs_warm, 'job')} warm, {duration(node.behind)} behind, clock {offset}"
+    return line(("○ ", PLAIN), node.name, (warm, DIM))
+
+
+def lateness_lines(
+    overview: Overview, history: LatenessHistory, *, width: int, height: int, ascii_only: bool = False
+) -> list[Line]:
+    """Lateness now, its peaks over half an hour, and where leadership changed."""
+    late = overview.lateness
+    if late.count:
+        first = f"p50 {duration(late.p50)}   p99 {duration(late.p99)}   max {duration(late.max)}"
+        lines = [line(first, ("  (5 min)", DIM))]
+    else:
+        lines = [line(("no run started in 5 minutes", DIM))]
+    rows = height - 2
+    if rows >= 1:
+        drawn = plot(
+            history.minutes,
+            sorted(history.takeovers),
+            overview.now,
+            width=width,
+            height=rows,
+            ascii_only=ascii_only,
+        )
+        lines += [line(row) for row in drawn.rows]
+        lines.append(line((drawn.marks, WARN)))
+    return lines
+
+
+def work_lines(overview: Overview) -> list[Line]:
+    """Claims by state, jobs, workers, queues."""
+    failed: Part = (f"{count(overview.failed_last_hour)} failed", BAD if overview.failed_last_hour else PLAIN)
+    slots = sum(worker.slots for worker in overview.workers)
+    busy = sum(worker.busy for worker in overview.workers)
+    lines = [
+        line(f"ready {count(overview.due)} due, {count(overview.ahead)} ahead", _catch_up(overview)),
+        line(f"running {count(overview.running)}  parked {count(overview.parked)}  ", failed, (" in 1 h", DIM)),
+        line(f"{plural(len(overview.workers), 'worker')}, {busy} of {slots} slots busy"),
+        line(plural(overview.jobs, "job"), *([f", {count(overview.paused)} paused"] if overview.paused else [])),
+    ]
+    lines += [_queue_line(queue) for queue in overview.queues]
+    refused = overview.counters.get("stale_results", 0) + overview.counters.get("stale_commits", 0)
+    lost = overview.counters.get("lost_races", 0)
+    lines.append(line((f"{count(lost)} lost races, {count(refused)} stale writes refused", DIM)))
+    return lines
+
+
+def _catch_up(overview: Overview) -> str:
+    return f", {count(overview.catch_up)} catch-up" if overview.catch_up else ""
+
+
+def _queue_line(queue: QueueView) -> Line:
+    served: Part = (
+        (f"  {plural(queue.workers, 'worker')}", DIM)
+        if queue.workers
+        else ("  no worker", BAD if queue.due or queue.ahead else DIM)
+    )
+    return line(f"queue {queue.name}  {count(queue.due)} due", served)
+
+
+def feed_lines(running: Sequence[ClaimView], runs: Sequence[RunView], overview: Overview, height: int) -> list[Line]:
+    """What runs now (a third of the room at most), then the newest runs."""
+    now = overview.now
+    lines = []
+    for claim in running[: max(height // 3, 1)]:
+        since = claim.started_at or claim.granted_at
+        age = "" if since is None else f"  for {duration(now - since)}"
+        lines.append(
+            line(
+                (f"{instant(since, now):>12}  ", DIM),
+                ("running    ", PLAIN),
+                f"{claim.job}",
+                (f"{age}  {claim.worker}", DIM),
+            )
+        )
+    for run in runs[: max(height - len(lines), 0)]:
+        lines.append(run_line(run, overview))
+    return lines or [line(("no runs yet", DIM))]
+
+
+def run_line(run: RunView, overview: Overview) -> Line:
+    word = "to retry" if run.outcome == 0 else run.outcome.word
+    details = f"  {duration(run.lateness)} late, ran {duration(run.duration)}  {run.worker}"
+    return line(
+        (f"{instant(run.finished_at, overview.now):>12}  ", DIM),
+        (f"{word:<11}", state_style(run.outcome)),
+        run.job,
+        (details, DIM),
+        *([("  " + run.error, BAD)] if run.error else []),
+    )
+
+
+def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview) -> list[Line]:
+    """The newest takeovers, one line each."""
+    lines = []
+    for takeover in takeovers:
+        totals = takeover.totals
+        decided = (
+            f"{count(totals.missed)} undecided: {count(totals.fired)} fired, {count(totals.merged)} merged,"
+            f" {count(totals.skipped)} skipped, {count(totals.expired)} expired, {count(totals.held)} held"
+            if totals.missed
+            else "nothing undecided"
+        )
+        lines.append(
+            line(
+                (f"{takeover.term:>5}  ", STRONG),
+                f"{takeover.node}  {instant(takeover.taken_at, overview.now)}",
+                (f"  gap {duration(takeover.gap)}  ", WARN if totals.missed else DIM),
+                decided,
+            )
+        )
+    return lines or [line(("no takeover yet", DIM))]

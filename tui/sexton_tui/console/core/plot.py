@@ -1,0 +1,109 @@
+"""Lateness over time in braille dots (or ASCII): a logarithmic axis, one peak per column, a mark for each takeover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import log10
+
+from sexton.cluster_views import LatenessMinute
+
+_MINUTE = timedelta(minutes=1)
+_MILLISECOND = timedelta(milliseconds=1)
+# Dots of one braille cell, from its bottom row to its top one: left column, right column.
+_LEFT = (0x40, 0x04, 0x02, 0x01)
+_RIGHT = (0x80, 0x20, 0x10, 0x08)
+_LABELS = {1: "1 ms", 10: "10 ms", 100: "100 ms", 1_000: "1 s", 10_000: "10 s", 100_000: "100 s", 1_000_000: "17 m"}
+_LABEL_WIDTH = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Rows of the plot, top first, and the row of marks under it; all of one width."""
+
+    rows: tuple[str, ...]
+    marks: str
+
+
+def peaks(minutes: Sequence[LatenessMinute], now: datetime, columns: int, window: timedelta) -> list[float | None]:
+    """The highest lateness in ms of each column; None where no run started."""
+    values: list[float | None] = [None] * columns
+    start = now - window
+    for minute in minutes:
+        if minute.lateness.max is None:
+            continue
+        late_ms = minute.lateness.max / _MILLISECOND
+        first = int((minute.at - start) / window * columns)
+        last = max(int((minute.at + _MINUTE - start) / window * columns), first + 1)
+        for column in range(max(first, 0), min(last, columns)):
+            known = values[column]
+            values[column] = late_ms if known is None else max(known, late_ms)
+    return values
+
+
+def plot(
+    minutes: Sequence[LatenessMinute],
+    takeovers: Sequence[datetime],
+    now: datetime,
+    *,
+    width: int,
+    height: int,
+    window: timedelta = 30 * _MINUTE,
+    ascii_only: bool = False,
+) -> Plot:
+    """Peaks of lateness over the window that ends at `now`; `width` and `height` are cells, labels included."""
+    columns = max(width - _LABEL_WIDTH, 1)
+    dots = columns if ascii_only else columns * 2
+    values = peaks(minutes, now, dots, window)
+    top = _decade_above(max((value for value in values if value is not None), default=1.0))
+    steps = height if ascii_only else height * 4
+    levels = [None if value is None else _level(value, top, steps) for value in values]
+    rows = []
+    for place in range(height - 1, -1, -1):
+        cells = (
+            "".join("*" if level is not None and level > place else " " for level in levels)
+            if ascii_only
+            else "".join(_cell(levels[column * 2], levels[column * 2 + 1], place * 4) for column in range(columns))
+        )
+        rows.append(_label(place, height, top).rjust(_LABEL_WIDTH - 1) + " " + cells)
+    return Plot(tuple(rows), _marks(takeovers, now, columns, window, ascii_only=ascii_only))
+
+
+def _decade_above(value: float) -> int:
+    top = 10
+    while top < value and top < 1_000_000:
+        top *= 10
+    return top
+
+
+def _level(value: float, top: int, steps: int) -> int:
+    """How many dots high; at least one, so that every run is seen."""
+    share = log10(max(value, 1.0)) / log10(top)
+    return max(1, min(steps, round(share * steps)))
+
+
+def _cell(left: int | None, right: int | None, bottom: int) -> str:
+    code = sum(dot for row, dot in enumerate(_LEFT) if left is not None and left > bottom + row)
+    code += sum(dot for row, dot in enumerate(_RIGHT) if right is not None and right > bottom + row)
+    return chr(0x2800 + code) if code else " "
+
+
+def _label(place: int, height: int, top: int) -> str:
+    if place == height - 1:
+        return _LABELS[top]
+    return _LABELS[1] if place == 0 else ""
+
+
+def _marks(takeovers: Sequence[datetime], now: datetime, columns: int, window: timedelta, *, ascii_only: bool) -> str:
+    cells = [" "] * columns
+    for at in takeovers:
+        column = int((at - (now - window)) / window * columns)
+        if not 0 <= column < columns:
+            continue
+        cells[column] = "^" if ascii_only else "▲"
+        text = f" takeover {at:%H:%M}"
+        start = column + 1 if column + 1 + len(text) <= columns else column - len(text)
+        if start >= 0 and all(cell == " " for cell in cells[start : start + len(text)]):
+            cells[start : start + len(text)] = text if start > column else text[1:] + " "
+    return " " * _LABEL_WIDTH + "".join(cells)

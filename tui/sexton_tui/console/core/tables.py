@@ -1,0 +1,199 @@
+"""Rows of the tables: takeovers, jobs, runs, workers, queues, events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sexton.claims import State
+from sexton.cluster_views import NodeView, QueueView, WorkerView
+from sexton.views import ClaimView, DecisionView, EventView, JobView, RunView, TakeoverView
+from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Part, Row, row
+from sexton_tui.console.core.needs import WORKER_SILENCE
+from sexton_tui.console.core.words import count, duration, instant, state_style, strip
+
+TAKEOVER_COLUMNS = (
+    *("term", "leader", "from", "until", "ended by", "gap"),
+    *("undecided", "fired", "merged", "skipped", "expired", "held"),
+)
+JOB_COLUMNS = ("job", "state", "next", "last run", "took", "late", "newest runs", "schedule", "queue", "owner")
+RUN_COLUMNS = ("ended", "job", "tick", "outcome", "late", "took", "try", "worker", "error")
+WORKER_COLUMNS = ("worker", "state", "slots", "queues", "seen", "since", "version", "address")
+QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slots busy")
+EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
+DECISION_COLUMNS = ("job", "ticks", "undecided", "policy", "decided", "cause", "reason")
+STRIP_WIDTH = 20
+
+
+def takeover_row(takeover: TakeoverView, now: datetime) -> Row:
+    totals = takeover.totals
+    style = STRONG if totals.missed else PLAIN
+    return row(
+        str(takeover.term),
+        str(takeover.term),
+        takeover.node,
+        instant(takeover.taken_at, now),
+        "now" if takeover.until is None else instant(takeover.until, now),
+        "-" if takeover.ended_by is None else takeover.ended_by.value,
+        (duration(takeover.gap) if takeover.gap is not None else "open", WARN if totals.missed else PLAIN),
+        (count(totals.missed), style),
+        count(totals.fired),
+        count(totals.merged),
+        count(totals.skipped),
+        (count(totals.expired), BAD if totals.expired else PLAIN),
+        (count(totals.held), WARN if totals.held else PLAIN),
+    )
+
+
+def decision_row(decision: DecisionView, now: datetime) -> Row:
+    counts = (decision.fired, decision.merged, decision.skipped, decision.expired, decision.held)
+    parts = zip(counts, ("fired", "merged", "skipped", "expired", "held"), strict=True)
+    decided = ", ".join(f"{count(number)} {word}" for number, word in parts if number)
+    return row(
+        f"{decision.job_id}/{decision.after.isoformat()}/{decision.cause.value}",
+        decision.job,
+        stretch(decision.after, decision.upto, now),
+        count(decision.missed),
+        decision.policy,
+        decided or "none",
+        (decision.cause.value, DIM),
+        decision.reason,
+    )
+
+
+def stretch(after: datetime, upto: datetime, now: datetime) -> str:
+    """Ticks in ``(after, upto]``."""
+    return f"after {instant(after, now)} to {instant(upto, now)}"
+
+
+def job_row(job: JobView, now: datetime, *, ascii_only: bool = False) -> Row:
+    state: Part = (job.state, {"active": GOOD, "paused": WARN, "quarantined": BAD}.get(job.state, DIM))
+    last = job.last_run
+    if last is None:
+        ran: tuple[Part, Part, Part] = (("never", DIM), "-", "-")
+    else:
+        word = "to retry" if last.outcome is State.READY else last.outcome.word
+        ran = ((f"{instant(last.finished_at, now)} {word}", state_style(last.outcome)), "", "")
+        ran = (ran[0], duration(last.duration), duration(last.lateness))
+    return row(
+        job.name,
+        job.name,
+        state,
+        instant(job.next_ticks[0], now) if job.next_ticks else "-",
+        *ran,
+        strip(job.strip, STRIP_WIDTH, ascii_only=ascii_only),
+        f"{job.schedule} {job.timezone}",
+        job.queue,
+        job.owner,
+    )
+
+
+def run_row(run: RunView, now: datetime) -> Row:
+    word = "to retry" if run.outcome is State.READY else run.outcome.word
+    return row(
+        str(run.token),
+        instant(run.finished_at, now),
+        run.job,
+        instant(run.scheduled_at, now),
+        (word, state_style(run.outcome)),
+        duration(run.lateness),
+        duration(run.duration),
+        str(run.attempt),
+        run.worker,
+        (run.error, BAD),
+    )
+
+
+def running_row(claim: ClaimView, now: datetime) -> Row:
+    """A claim that runs now, in the columns of runs."""
+    since = claim.started_at or claim.granted_at
+    late = None if since is None else since - claim.scheduled_at - claim.jitter
+    return row(
+        f"running {claim.token}",
+        ("now", STRONG),
+        claim.job,
+        instant(claim.scheduled_at, now),
+        ("running", STRONG),
+        duration(late),
+        duration(None if since is None else now - since),
+        str(claim.attempt),
+        claim.worker,
+        "",
+    )
+
+
+def worker_row(worker: WorkerView, now: datetime) -> Row:
+    if worker.stopped_at is not None:
+        state: Part = ("stopped", DIM)
+    elif worker.age > WORKER_SILENCE:
+        state = ("silent", BAD)
+    else:
+        state = ("drains", WARN) if worker.is_draining else ("serves", GOOD)
+    return row(
+        str(worker.worker_id),
+        worker.name,
+        state,
+        f"{worker.busy} of {worker.slots}",
+        ", ".join(worker.queues),
+        f"{duration(worker.age)} ago",
+        instant(worker.started_at, now),
+        worker.version,
+        f"{worker.address} pid {worker.pid}",
+    )
+
+
+def queue_row(queue: QueueView, now: datetime) -> Row:
+    unserved = not queue.workers and bool(queue.due or queue.ahead)
+    return row(
+        queue.name,
+        queue.name,
+        count(queue.due),
+        "-" if queue.oldest is None else f"{duration(now - queue.oldest)} ago",
+        count(queue.ahead),
+        count(queue.catch_up),
+        ("none", BAD if unserved else DIM) if not queue.workers else str(queue.workers),
+        f"{queue.busy} of {queue.slots}",
+    )
+
+
+def node_row(node: NodeView, now: datetime) -> Row:
+    return row(
+        node.name,
+        node.name,
+        (node.role, STRONG if node.role == "leader" else PLAIN),
+        f"{duration(node.age)} ago",
+        node.coordinator_status,
+        str(node.jobs_warm),
+        duration(node.behind),
+        f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms",
+        instant(node.claims_upto, now),
+        node.inputs_id,
+    )
+
+
+def event_row(event: EventView, now: datetime) -> Row:
+    return row(
+        str(event.event_id),
+        instant(event.at, now),
+        event.actor,
+        event.action,
+        event.job or "",
+        detail_text(event),
+    )
+
+
+def detail_text(event: EventView) -> str:
+    """The event's detail on one line: ``why storage moves, revision 2``."""
+    parts = []
+    for key, value in event.detail.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        parts.append(f"{key} {text}")
+    return ", ".join(parts)
+
+
+def keep_place(keys: Sequence[str], key: str | None, place: int) -> int:
+    """Where the cursor belongs after rows changed: on the row it was on, else as near as can be."""
+    if key is not None and key in keys:
+        return keys.index(key)
+    return max(min(place, len(keys) - 1), 0)

@@ -1,0 +1,106 @@
+"""Times, counts and outcomes in the fewest words that an operator reads at a glance. Clock readings are UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from sexton.claims import State
+from sexton.cluster_views import COUNT_LIMIT
+from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, WARN
+
+_SECOND = timedelta(seconds=1)
+
+
+def duration(value: timedelta | None) -> str:
+    """``4 ms``, ``2.3 s``, ``41 s``, ``13m07s``, ``3h10m``, ``2d04h``; ``-`` for None."""
+    if value is None:
+        return "-"
+    if value < timedelta(0):
+        return "-" + duration(-value)
+    seconds = value / _SECOND
+    if seconds < 0.9995:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
+
+
+def instant(at: datetime | None, now: datetime) -> str:
+    """``02:13:07`` on the day of `now`, else ``Nov 28 02:13``, in another year ``2025-11-28``; ``-`` for None."""
+    if at is None:
+        return "-"
+    at, now = at.astimezone(UTC), now.astimezone(UTC)
+    if at.date() == now.date():
+        return f"{at:%H:%M:%S}"
+    if at.year == now.year:
+        return f"{_MONTHS[at.month - 1]} {at.day:02d} {at:%H:%M}"
+    return f"{at:%Y-%m-%d}"
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")  # in every locale
+
+
+def count(number: int) -> str:
+    """``12``, ``1,234``, ``10,000+`` where counting stopped."""
+    return f"{COUNT_LIMIT:,}+" if number > COUNT_LIMIT else f"{number:,}"
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 job``, ``2 jobs``."""
+    return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"
+
+
+def size(number: int) -> str:
+    """``17 B``, ``64 KiB``."""
+    if number < 1024:
+        return f"{number} B"
+    return f"{number / 1024:.0f} KiB" if number < 1024 * 1024 else f"{number / 1024 / 1024:.1f} MiB"
+
+
+def state_style(state: State) -> str:
+    """Colour beside the word, never in its place."""
+    if state in _FAILED:
+        return BAD
+    if state is State.SUCCEEDED:
+        return GOOD
+    if state in (State.HELD, State.EXPIRED, State.PARKED):
+        return WARN
+    return PLAIN if state is State.RUNNING else DIM
+
+
+_FAILED = frozenset({State.FAILED, State.TIMED_OUT, State.LOST})
+_SIGNS: Mapping[State, tuple[str, str]] = {
+    State.SUCCEEDED: ("▪", "o"),
+    State.FAILED: ("✗", "X"),
+    State.TIMED_OUT: ("✗", "X"),
+    State.LOST: ("✗", "X"),
+    State.CANCELLED: ("–", "-"),
+    State.READY: ("·", "."),  # ended to be tried again
+}
+
+
+def strip(outcomes: Sequence[State], width: int, *, ascii_only: bool = False) -> str:
+    """The newest `width` outcomes as one sign each, oldest first: shapes, not colours."""
+    signs = (_SIGNS.get(outcome, ("·", "."))[ascii_only] for outcome in outcomes[-width:])
+    return "".join(signs).rjust(width)
+
+
+def wants_ascii(environ: Mapping[str, str]) -> bool:
+    """Whether the locale's encoding is none that has the signs. Python itself may have set LC_CTYPE=C.UTF-8."""
+    if value := environ.get("LC_ALL"):
+        return not _is_utf8(value)
+    if (value := environ.get("LC_CTYPE")) and value != "C.UTF-8":
+        return not _is_utf8(value)
+    return not _is_utf8(environ.get("LANG", ""))
+
+
+def _is_utf8(value: str) -> bool:
+    return value.lower().replace("-", "").partition(".")[2].partition("@")[0] == "utf8"

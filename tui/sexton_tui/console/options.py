@@ -1,0 +1,24 @@
+"""How to run the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleOptions:
+    """How to run the console.
+
+    ``kill_leader`` ends the leader's process and says what it did; only who started that process can give it.
+    ``clock`` replaces the host's clock in a database that has none (SQLite), for pictures and tests.
+    """
+
+    database_url: str
+    read_only: bool = False
+    ascii: bool = False
+    kill_leader: Callable[[], str] | None = None
+    title: str = "sexton"
+    actor: str = "console"
+    clock: Callable[[], datetime] | None = None

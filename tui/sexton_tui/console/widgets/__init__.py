@@ -1,0 +1,1 @@
+"""Widgets that draw the core's lines and rows."""

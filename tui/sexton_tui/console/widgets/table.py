@@ -1,0 +1,62 @@
+"""A table of short lists (200 rows at most) that keeps its cursor while its rows change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.widgets import DataTable
+
+from sexton_tui.console.core.lines import Row, Span
+from sexton_tui.console.core.tables import keep_place
+from sexton_tui.console.widgets.drawing import text_of
+
+
+class RowTable(DataTable[object]):
+    """Shows the core's rows. Changed cells are changed in place; the cursor stays on its row."""
+
+    def __init__(self, columns: Sequence[str], *, id: str, ascii_only: bool = False) -> None:  # noqa: A002 - Textual's
+        super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
+        self._titles = tuple(columns)
+        self._ascii_only = ascii_only
+        self._shown: tuple[Row, ...] = ()
+
+    def on_mount(self) -> None:
+        for title in self._titles:
+            self.add_column(title, key=title)
+
+    @property
+    def selected(self) -> str | None:
+        """The key of the row under the cursor."""
+        if not self._shown or not 0 <= self.cursor_row < len(self._shown):
+            return None
+        return self._shown[self.cursor_row].key
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Show these rows in this order."""
+        rows = tuple(rows)
+        if rows == self._shown:
+            return
+        keys = [row.key for row in rows]
+        if keys == [row.key for row in self._shown]:
+            self._change_cells(rows)
+        else:
+            self._change_rows(rows, keys)
+        self._shown = rows
+
+    def _change_cells(self, rows: tuple[Row, ...]) -> None:
+        for old, new in zip(self._shown, rows, strict=True):
+            for title, before, after in zip(self._titles, old.cells, new.cells, strict=True):
+                if before != after:
+                    self.update_cell(new.key, title, self._cell(after), update_width=True)
+
+    def _change_rows(self, rows: tuple[Row, ...], keys: list[str]) -> None:
+        selected, place, top = self.selected, self.cursor_row, self.scroll_y
+        self.clear()
+        for row in rows:
+            self.add_row(*(self._cell(cell) for cell in row.cells), key=row.key)
+        if rows:
+            self.move_cursor(row=keep_place(keys, selected, place), scroll=False)
+            self.scroll_to(y=top, animate=False, immediate=True, force=True)
+
+    def _cell(self, cell: Span) -> object:
+        return text_of(cell, ascii_only=self._ascii_only)
