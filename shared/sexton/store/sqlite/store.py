@@ -41,7 +41,7 @@ class SqliteStore:
 
     @cached_property
     def reads(self) -> LedgerReader:
-        return LedgerReader(self.connection.reading)
+        return LedgerReader(self.connection.reading, self.connection.now)
 
     def now(self) -> datetime:
         return self.connection.now()
