@@ -1,0 +1,70 @@
+"""The database's clock as a node follows it, and what it does when that clock jumps.
+
+Every reading of the cluster row is one of the clock too. After a jump of more than
+2 s the leader decides nothing until a second node reads the same, or until a lone
+node has waited; both are recorded as events.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import structlog
+
+from sexton.clock import Clock, DatabaseTime
+from sexton.store.protocol import Store
+from sexton.terms import ClusterState
+from sexton_scheduler.core.clock_trust import ClockTrust
+
+_FRESH = timedelta(seconds=15)  # a report not older than this speaks of the clock as it is
+
+
+class DatabaseClock:
+    """Database time for one loop."""
+
+    def __init__(self, store: Store, clock: Clock, node: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._node = node
+        self._time = DatabaseTime(clock)
+        self._trust = ClockTrust()
+        self.host_offset = timedelta(0)  # the database's clock minus this host's, as last read
+        self._log = structlog.get_logger("sexton.scheduler")
+
+    def read_cluster(self) -> ClusterState:
+        """The cluster row, and with it the clock."""
+        asked_at = self._clock.elapsed()
+        state = self._store.terms.cluster()
+        answered_at = self._clock.elapsed()
+        self._time.observe(state.database_now, asked_at, answered_at)
+        self.host_offset = state.database_now - self._clock.wall()
+        if self._trust.saw(self._time.is_trusted, answered_at):
+            self._log.warning("clock.jumped", jump_seconds=self._jump_seconds(), node=self._node)
+        if self._trust.is_in_doubt:
+            self._reconsider(state.database_now, asked_at, answered_at)
+        return state
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether ticks may be decided by this clock now."""
+        return self._time.is_trusted
+
+    def now(self) -> datetime:
+        """Database time now (UTC); after the first ``read_cluster``."""
+        return self._time.now()
+
+    def _reconsider(self, database_now: datetime, asked_at: float, answered_at: float) -> None:
+        others = [
+            node.clock_offset for node in self._store.reads.nodes() if node.name != self._node and node.age <= _FRESH
+        ]
+        reason = self._trust.reason_to_accept(answered_at, self.host_offset, others)
+        if reason is None:
+            return
+        jump = self._jump_seconds()
+        self._time.accept(database_now, asked_at, answered_at)
+        self._trust.saw(True, answered_at)
+        self._log.warning("clock.accepted", jump_seconds=jump, reason=reason, node=self._node)
+        self._store.edits.record(self._node, "clock.accepted", {"jump_seconds": jump, "reason": reason})
+
+    def _jump_seconds(self) -> float:
+        return 0.0 if self._time.jump is None else round(self._time.jump.total_seconds(), 3)

@@ -1,0 +1,49 @@
+"""The leader's heartbeat: a counter in a row of its own, moved by a connection of its own.
+
+While it moves, no leader lease lapses; that it can be moved at all shows that the
+leader reaches the database. It never waits for the loop's statements. A beat that
+is refused because the term is over is the first to know it.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from sexton.clock import Clock
+from sexton.errors import DatabaseUnreachable
+from sexton.store.protocol import Store
+from sexton_scheduler.node_state import NodeState
+
+BEATS_PER_SESSION = 3
+IDLE_SECONDS = 60.0  # a follower has no heart to beat; `beat_now` wakes it
+
+
+class HeartbeatLoop:
+    """Beats for as long as its node leads."""
+
+    def __init__(self, store: Store, clock: Clock, state: NodeState) -> None:
+        self._store = store
+        self._clock = clock
+        self._state = state
+        self._log = structlog.get_logger("sexton.scheduler")
+
+    def run(self) -> None:
+        """Beat until the node stops."""
+        while not self._state.is_stopping:
+            self._clock.wait(self._state.beat_now, self.step())
+
+    def step(self) -> float:
+        """One beat, if the node leads; seconds until the next."""
+        self._state.beat_now.clear()
+        leading = self._state.leading
+        if leading is None:
+            return IDLE_SECONDS
+        interval = self._state.settings.session.total_seconds() / BEATS_PER_SESSION
+        try:
+            if not self._store.terms.beat(leading.term, leading.confirmation):
+                self._state.supersede(leading.term)
+                return IDLE_SECONDS
+        except DatabaseUnreachable as error:
+            self._log.warning("heartbeat.missed", term=leading.term, error=str(error))
+            return min(interval, 1.0)
+        return interval

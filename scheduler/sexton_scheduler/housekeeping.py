@@ -1,0 +1,155 @@
+"""What every node does beside its loop, each a plain function of store and state that returns what it did.
+
+APScheduler calls them in production, one at a time on a connection of their own;
+the simulator calls them itself. None decides a tick but ``decide_late_claims``,
+which only the leader does, under its term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import structlog
+
+from sexton.clock import Clock
+from sexton.decisions import LateJob
+from sexton.errors import DatabaseUnreachable
+from sexton.late_claims import decide_late, newly_fired, with_starts
+from sexton.store.protocol import Store
+from sexton.terms import NodeReport
+from sexton_scheduler.core.pacing import start_instants
+from sexton_scheduler.core.reach import Reach
+from sexton_scheduler.election.candidate import NodeIdentity
+from sexton_scheduler.job_book import DefinitionCache
+from sexton_scheduler.node_state import NodeState
+
+LONGEST_BREAK = 5.0
+LATE_JOBS_AT_ONCE = 100
+_log = structlog.get_logger("sexton.scheduler")
+
+
+@dataclass(slots=True)
+class Housekeeper:
+    """What the duties of one node work with."""
+
+    store: Store
+    clock: Clock
+    state: NodeState
+    identity: NodeIdentity
+    inputs_id: str
+    reach: Reach = field(default_factory=lambda: Reach(LONGEST_BREAK))
+    definitions: DefinitionCache = field(default_factory=DefinitionCache)
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A function to be called every so many seconds."""
+
+    name: str
+    every: float
+    run: Callable[[Housekeeper], int]
+
+
+def requeue_expired(keeper: Housekeeper) -> int:
+    """Give claims whose lease ran out to other workers, if this node has reached the database for one lease."""
+    if keeper.reach.unbroken_for() < keeper.state.settings.lease.total_seconds():
+        return 0
+    requeued = keeper.store.grants.requeue_expired()
+    for one in requeued:
+        _log.warning("lease.expired", job_id=one.job_id, tick=one.scheduled_at.isoformat(), becomes=one.state.word)
+    return len(requeued)
+
+
+def sweep(keeper: Housekeeper) -> int:
+    """Promote parked claims whose slot is free, should a completion have missed one."""
+    return keeper.store.grants.sweep()
+
+
+def decide_late_claims(keeper: Housekeeper) -> int:
+    """Decide the claims that nobody started in time, job by job; leader only."""
+    leading = keeper.state.leading
+    if leading is None:
+        return 0
+    now = keeper.store.now()
+    jobs = _late_jobs(keeper)
+    settings = keeper.state.settings
+    plans = [plan for job in jobs if (plan := decide_late(job, now, leading.term)) is not None]
+    if sum(plan.decision.fired for plan in plans) > settings.catch_up_hold_above:
+        held = (decide_late(job, now, leading.term, force_hold=True) for job in jobs)
+        plans = [plan for plan in held if plan is not None]
+    decided = 0
+    for plan in plans:
+        if fires := newly_fired(plan):
+            first = keeper.store.ticks.reserve_budget(fires, settings.catch_up_rate)
+            plan = with_starts(plan, start_instants(first, fires, settings.catch_up_rate))
+        done = keeper.store.ticks.decide_late(plan)
+        decided += done
+        if done:
+            _log.warning("claims.late", job_id=plan.job_id, claims=done, reason=plan.decision.reason)
+    return decided
+
+
+def terminate_stuck(keeper: Housekeeper) -> int:
+    """End transactions of Sexton's that wait for a client which was stopped in their midst."""
+    ended = keeper.store.terms.terminate_stuck()
+    if ended:
+        _log.warning("backends.terminated", count=ended)
+    return ended
+
+
+def report(keeper: Housekeeper) -> int:
+    """Say how this node is."""
+    leading, view = keeper.state.leading, keeper.state.view
+    read_at = view.jobs_read_at
+    keeper.store.terms.report(
+        NodeReport(
+            name=keeper.identity.name,
+            address=keeper.identity.address,
+            version=keeper.identity.version,
+            pid=keeper.identity.pid,
+            role="follower" if leading is None else "leader",
+            confirmation=None if leading is None else leading.confirmation,
+            coordinator_status=view.coordinator_status,
+            jobs_warm=view.jobs_warm,
+            behind_ms=0 if read_at is None else round((keeper.clock.elapsed() - read_at) * 1000),
+            clock_offset_ms=view.clock_offset // timedelta(milliseconds=1),
+            claims_upto=view.claims_upto,
+            inputs_id=keeper.inputs_id,
+        )
+    )
+    return 1
+
+
+DUTIES = (
+    Duty("report", 1.0, report),
+    Duty("requeue", 1.0, requeue_expired),
+    Duty("sweep", 2.0, sweep),
+    Duty("late claims", 1.0, decide_late_claims),
+    Duty("stuck backends", 1.0, terminate_stuck),
+)
+
+
+def perform(duty: Duty, keeper: Housekeeper) -> int:
+    """Call a duty; a database that is away, or a fault of the duty, is logged and ends nothing."""
+    try:
+        done = duty.run(keeper)
+    except DatabaseUnreachable:
+        keeper.reach.failed()  # the loop says that the database is away
+        return 0
+    except Exception:  # a fault in one duty must not end the others
+        _log.exception("housekeeping.failed", duty=duty.name)
+        return 0
+    keeper.reach.succeeded(keeper.clock.elapsed())
+    return done
+
+
+def _late_jobs(keeper: Housekeeper) -> list[LateJob]:
+    jobs: list[LateJob] = []
+    for row in keeper.store.ticks.late_jobs(LATE_JOBS_AT_ONCE):
+        try:
+            jobs.append(keeper.definitions.late_job(row))
+        except Exception as error:  # invariant 9: the loop puts the job in quarantine
+            _log.error("job.unreadable", job=row.job.name, error=str(error))
+    return jobs

@@ -1,0 +1,125 @@
+"""A node's copy of the jobs: read from the ledger, kept warm, handed to the planner.
+
+Equal texts become one object, so that a million jobs with five hundred schedules
+hold five hundred schedules. A job whose texts cannot be read is a fault of that
+job alone (invariant 9): the leader puts it in quarantine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from sexton.decisions import LateClaim, LateJob, PlannedJob, RevisionInForce
+from sexton.jobs import FiringRules, firing_rules
+from sexton.schedules import Schedule, schedule_from_spec
+from sexton.store.protocol import JobRow, LateJobRow, RevisionRow, TickStore
+from sexton_scheduler.core.planner import Planner, Quarantine
+from sexton_scheduler.core.takeover import reconcile
+
+
+class DefinitionCache:
+    """Schedules and firing rules by their texts."""
+
+    def __init__(self) -> None:
+        self._schedules: dict[str, Schedule] = {}
+        self._firings: dict[str, FiringRules] = {}
+
+    def planned_job(self, row: JobRow) -> PlannedJob:
+        """The row as the planner knows it; raises what its texts raise."""
+        return PlannedJob(
+            job_id=row.job_id,
+            name=row.name,
+            seq=row.seq,
+            at=row.at,
+            revisions=tuple(self.revision(revision) for revision in row.revisions),
+            pauses=row.pauses,
+            pause_detail=row.pause_detail,
+            growing=row.growing,
+            is_quarantined=row.is_quarantined,
+        )
+
+    def late_job(self, row: LateJobRow) -> LateJob:
+        """The late claims of a job as ``decide_late`` takes them; raises what its texts raise."""
+        return LateJob(
+            job_id=row.job.job_id,
+            name=row.job.name,
+            seq=row.job.seq,
+            at=row.job.at,
+            revision=self.revision(row.revision),
+            claims=tuple(LateClaim(claim.scheduled_at, claim.origin, claim.jitter) for claim in row.claims),
+        )
+
+    def revision(self, row: RevisionRow) -> RevisionInForce:
+        schedule = self._schedules.get(row.schedule)
+        if schedule is None:
+            schedule = self._schedules[row.schedule] = schedule_from_spec(json.loads(row.schedule))
+        firing = self._firings.get(row.firing)
+        if firing is None:
+            firing = self._firings[row.firing] = firing_rules(row.firing)
+        return RevisionInForce(row.revision, schedule, firing, row.since, row.until)
+
+    def forget_unused(self, jobs: int) -> None:
+        """Bound the caches where edits have left many texts behind; what is still used is read again."""
+        if len(self._schedules) > 2 * jobs + 1000:
+            self._schedules.clear()
+        if len(self._firings) > 2 * jobs + 1000:
+            self._firings.clear()
+
+
+class JobBook:
+    """The jobs in a planner, as fresh as the last ``refresh``."""
+
+    def __init__(self, ticks: TickStore, planner: Planner) -> None:
+        self._ticks = ticks
+        self._planner = planner
+        self._definitions = DefinitionCache()
+        self._mark: int | None = None
+        self._to_read: set[int] = set()
+
+    def refresh(self) -> int:
+        """Read what was edited since the last time (the first time: everything); how many jobs."""
+        read = self._ticks.load_jobs(self._mark)
+        for job_id in read.gone:
+            self._planner.drop(job_id)
+        self._put(read.jobs)
+        self._mark = read.mark
+        self._to_read.difference_update(row.job_id for row in read.jobs)
+        return len(read.jobs) + len(read.gone)
+
+    def catch_up_with_cursors(self) -> None:
+        """After it, the planner's jobs stand at the cursors that the last leader left. Call it with a term of one's
+        own, so that no older leader moves them any more."""
+        self.refresh()
+        reconciled = reconcile(self._planner.jobs, self._ticks.cursors())
+        self._planner.put_all(reconciled.advanced)
+        self.expect_changes(reconciled.to_read)
+        self.read_changed()
+
+    def expect_changes(self, job_ids: Iterable[int]) -> None:
+        """These jobs are not as this node knows them; the planner leaves them alone until ``read_changed``."""
+        self._to_read.update(job_ids)
+
+    def read_changed(self) -> None:
+        """Read the jobs that were expected to have changed."""
+        if not self._to_read:
+            return
+        job_ids = sorted(self._to_read)
+        rows = self._ticks.read_jobs(job_ids)
+        for job_id in self._to_read.difference(row.job_id for row in rows):
+            self._planner.drop(job_id)
+        self._put(rows)
+        self._to_read.clear()
+
+    def _put(self, rows: Iterable[JobRow]) -> None:
+        self._definitions.forget_unused(len(self._planner.jobs))
+        for row in rows:
+            try:
+                job = self._definitions.planned_job(row)
+            except Exception as error:  # invariant 9: a text that cannot be read is that job's fault alone
+                self._planner.drop(row.job_id)
+                if not row.is_quarantined:
+                    reason = f"{type(error).__name__}: {error}"[:500]
+                    self._planner.faults[row.job_id] = Quarantine(row.job_id, row.name, reason)
+                continue
+            self._planner.put(job)

@@ -1,0 +1,288 @@
+"""A node's loop: follow warmly, take the term when elected, write the ledger while leading.
+
+The loop sees, asks the pure cores what to do, and does it; it decides nothing
+about ticks itself. It takes its store, clock and candidates as arguments, so that
+the simulator runs this very file on virtual time.
+
+Failure stance: a database that does not answer ends nothing. The loop tries again,
+with growing pauses, for as long as it lives; whatever fell due meanwhile is decided
+by the same rules as after a takeover. A leader that is superseded learns it from
+its next statement or its heartbeat, and steps down (invariant 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from sexton.clock import Clock
+from sexton.errors import DatabaseUnreachable
+from sexton.store.protocol import Store
+from sexton.terms import ClusterState, Confirmation
+from sexton_scheduler.core.leadership import Course, Sighting, confirmation, course, must_campaign
+from sexton_scheduler.core.planner import Planner
+from sexton_scheduler.database_clock import DatabaseClock
+from sexton_scheduler.election.candidate import Candidate, Standing
+from sexton_scheduler.job_book import JobBook
+from sexton_scheduler.node_state import Leading, NodeState, NodeView
+from sexton_scheduler.tick_writer import TermOver, TickWriter
+
+LOOKS_PER_SESSION = 6
+LEADER_LOOK = 1.0  # seconds between a leader's looks at the cluster row
+RETRY_FIRST = 0.1
+RETRY_MOST = 2.0
+GOODBYE_TRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """Who this node is. ``poll``: how often it reads jobs and settings without being told."""
+
+    name: str
+    inputs_id: str
+    poll: timedelta = timedelta(seconds=5)
+
+
+class NodeLoop:
+    """One node. ``lease``: the leader-lease candidacy beside a coordinator that can be away; else None."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        state: NodeState,
+        candidate: Candidate,
+        lease: Candidate | None,
+        options: LoopOptions,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._state = state
+        self._candidate = candidate
+        self._lease = lease
+        self._options = options
+        self._time = DatabaseClock(store, clock, options.name)
+        self._planner = Planner()
+        self._book = JobBook(store.ticks, self._planner)
+        self._writer: TickWriter | None = None
+        self._has_begun = False
+        self._cluster: ClusterState | None = None
+        self._looked_at = 0.0
+        self._refreshed_at: float | None = None
+        self._failures = 0
+        self._said_aside = ""
+        self._is_done = False
+        self._log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
+
+    def run(self) -> None:
+        """Step until stopped and, if leading, handed over."""
+        while True:
+            seconds = self.step()
+            if self._is_done:
+                return
+            self._clock.wait(self._state.wakeup, seconds)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the node was stopped and leads no more."""
+        return self._is_done
+
+    def step(self) -> float:
+        """See, decide, act; seconds until the next step at most (a wake-up may come sooner)."""
+        try:
+            seconds = self._step()
+        except DatabaseUnreachable as error:
+            return self._retry(error)
+        except TermOver:
+            self._state.supersede(self._state.leading.term if self._state.leading else 0)
+            return 0.0
+        if self._failures:
+            self._log.info("database.reached", tries=self._failures)
+            self._failures = 0
+            self._refreshed_at = None  # notifications may have been lost meanwhile
+        return seconds
+
+    # --- seeing ---
+
+    def _step(self) -> float:
+        woken = self._state.wakeup.is_set()
+        self._state.wakeup.clear()
+        if self._state.is_stopping and self._state.leading is None:
+            return self._end()
+        self._look(woken)
+        chosen = course(self._sight())
+        self._show()
+        return self._act(chosen)
+
+    def _look(self, woken: bool) -> None:
+        elapsed = self._clock.elapsed()
+        if woken or self._cluster is None or elapsed - self._looked_at >= self._look_every():
+            self._cluster = self._time.read_cluster()
+            self._looked_at = elapsed
+        poll = self._options.poll.total_seconds()
+        if woken or self._refreshed_at is None or elapsed - self._refreshed_at >= poll:
+            settings = self._store.edits.settings()
+            self._candidate.adopt(settings.session)
+            if self._lease is not None:
+                self._lease.adopt(settings.failover_database_after)
+            self._state.settings = settings
+            self._book.refresh()
+            self._refreshed_at = elapsed
+
+    def _look_every(self) -> float:
+        every = self._state.settings.session.total_seconds() / LOOKS_PER_SESSION
+        return LEADER_LOOK if self._state.leading is not None else every
+
+    def _sight(self) -> Sighting:
+        leading = self._state.leading
+        may_lead = self._may_lead()
+        campaigns = may_lead and not self._state.is_stopping
+        return Sighting(
+            standing=_standing(self._candidate, campaigns),
+            lease=None if self._lease is None or leading is not None else _standing(self._lease, campaigns),
+            is_leading=leading is not None,
+            confirmation=leading.confirmation if leading is not None else Confirmation.CONFIRMED,
+            is_superseded=self._state.is_superseded,
+            may_lead=may_lead,
+            is_asked_to_resign=self._is_asked_to_resign(),
+            is_stopping=self._state.is_stopping,
+        )
+
+    def _may_lead(self) -> bool:
+        """Whether this node's inputs are the cluster's (invariant 8)."""
+        return self._cluster is None or self._cluster.inputs_id in ("", self._options.inputs_id)
+
+    def _is_asked_to_resign(self) -> bool:
+        leading, cluster = self._state.leading, self._cluster
+        if leading is None or cluster is None:
+            return False
+        return cluster.resign_requested and cluster.term == leading.term
+
+    def _show(self) -> None:
+        leading = self._state.leading is not None
+        self._state.view = NodeView(
+            jobs_warm=len(self._planner.jobs),
+            jobs_read_at=self._refreshed_at,
+            coordinator_status=self._candidate.describe(),
+            clock_offset=self._time.host_offset,
+            claims_upto=self._planner.claims_upto() if leading else None,
+        )
+
+    # --- acting ---
+
+    def _act(self, chosen: Course) -> float:
+        if chosen is Course.LEAD:
+            return self._lead()
+        if chosen is Course.TAKE:
+            return self._take(self._candidate, Confirmation.CONFIRMED)
+        if chosen is Course.TAKE_BY_LEASE and self._lease is not None:
+            return self._take(self._lease, Confirmation.DEGRADED)
+        if chosen is Course.HAND_OVER:
+            return self._hand_over()
+        if chosen is Course.STEP_DOWN:
+            return self._step_down()
+        if chosen is Course.STAND_ASIDE:
+            self._stand_aside()
+        return min(self._look_every(), self._options.poll.total_seconds())
+
+    def _take(self, candidate: Candidate, confirmed: Confirmation) -> float:
+        """Take the term: read it, ask the coordinator once more, compare and set; start over where it had moved."""
+        self._cluster = self._time.read_cluster()
+        if not candidate.confirm():
+            return self._look_every()
+        taken = self._store.terms.take(self._cluster.term, self._options.name, candidate.elected_by)
+        if taken is None:
+            return 0.0  # invariant 6: lost, as is normal
+        self._cluster = None  # what was read is of the term before
+        self._state.lead(Leading(taken.term, confirmed))
+        self._writer = TickWriter(self._store, self._clock, self._planner, self._book, taken.term)
+        self._has_begun = False
+        self._log.info(
+            "leader.elected",
+            term=taken.term,
+            by=candidate.elected_by.value,
+            predecessor=taken.predecessor,
+            predecessor_ended=taken.predecessor_ended.value,
+        )
+        return 0.0
+
+    def _lead(self) -> float:
+        leading, writer, cluster = self._state.leading, self._writer, self._cluster
+        if leading is None or writer is None or cluster is None:
+            raise RuntimeError("leading without a term")
+        self._note_confirmation(leading)
+        if cluster.term != writer.term:
+            raise TermOver
+        if cluster.halted or not self._time.may_decide:
+            return LEADER_LOOK
+        if not self._has_begun:
+            writer.begin(self._time.now(), self._state.settings)
+            self._has_begun = True
+        seconds = writer.turn(self._time.now(), self._state.settings)
+        return min(seconds, LEADER_LOOK)
+
+    def _note_confirmation(self, leading: Leading) -> None:
+        now = confirmation(self._candidate.standing(), leading.confirmation)
+        if now is not leading.confirmation:
+            self._state.lead(Leading(leading.term, now))
+            self._log.info("leader.confirmation", term=leading.term, confirmation=now.value)
+
+    def _hand_over(self) -> float:
+        leading = self._state.leading
+        if leading is not None:
+            self._store.terms.leave(leading.term)
+            self._log.info("leader.left", term=leading.term)
+        self._leave_office()
+        return self._end() if self._state.is_stopping else 0.0
+
+    def _step_down(self) -> float:
+        self._log.warning("leader.superseded", term=self._writer.term if self._writer else None)
+        self._leave_office()
+        return 0.0
+
+    def _leave_office(self) -> None:
+        self._state.follow()
+        self._writer = None
+        self._candidate.resign()
+        if self._lease is not None:
+            self._lease.resign()
+        self._cluster = None  # look again before the next campaign
+
+    def _stand_aside(self) -> None:
+        if self._cluster is not None and self._cluster.inputs_id != self._said_aside:
+            self._said_aside = self._cluster.inputs_id
+            self._log.warning(
+                "node.stands_aside",
+                own_inputs=self._options.inputs_id,
+                cluster_inputs=self._cluster.inputs_id,
+                hint="install the cluster's version of tzdata and Sexton here; until then this node never leads",
+            )
+        for candidate in (self._candidate, self._lease):
+            if candidate is not None and candidate.standing() is not Standing.OUT:
+                candidate.resign()
+
+    def _end(self) -> float:
+        self._candidate.close()
+        self._is_done = True
+        return 0.0
+
+    def _retry(self, error: DatabaseUnreachable) -> float:
+        self._failures += 1
+        if self._failures == 1:
+            self._log.warning("database.unreachable", error=str(error))
+        if self._state.is_stopping and self._failures >= GOODBYE_TRIES:
+            # A leader that cannot say good-bye just goes: its heartbeat stops.
+            self._leave_office()
+            return self._end()
+        return min(RETRY_MOST, RETRY_FIRST * self._failures)
+
+
+def _standing(candidate: Candidate, campaigns: bool) -> Standing:
+    """Where the candidate stands, in a campaign if this node campaigns at all."""
+    standing = candidate.standing()
+    if campaigns and must_campaign(standing):
+        candidate.campaign()
+        standing = candidate.standing()
+    return standing

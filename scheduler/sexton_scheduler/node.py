@@ -1,0 +1,204 @@
+"""A scheduler process: threads, connections and signals around one node's loop.
+
+Threads: the loop's and the heartbeat's, the housekeeping's (APScheduler), a
+listener for changes of jobs, and whatever the candidate runs; each with a database
+connection of its own. The main thread waits for signals: SIGTERM or SIGINT hands
+over and stops, a second one ends the process at once. Services that are away end
+nothing; a cluster this node does not belong to, or an old schema, does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from types import FrameType
+
+import structlog
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+
+import sexton
+from sexton.clock import Clock, SystemClock
+from sexton.errors import DatabaseUnreachable
+from sexton.inputs import own_inputs
+from sexton.process_settings import default_name
+from sexton.settings import ClusterSettings
+from sexton.store import open_store
+from sexton.store.protocol import Channel, Store, StoreOptions
+from sexton.store.schema import check_schema
+from sexton_scheduler.election import DATABASE, make_candidate
+from sexton_scheduler.election.candidate import NodeIdentity
+from sexton_scheduler.election.database import DatabaseCandidate
+from sexton_scheduler.heartbeat import HeartbeatLoop
+from sexton_scheduler.housekeeping import DUTIES, Housekeeper, perform
+from sexton_scheduler.loop import LoopOptions, NodeLoop
+from sexton_scheduler.node_state import NodeState
+
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+HEARTBEAT_ANSWER_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """What a scheduler process is told. ``poll``: how often it looks for edits that no notification told of."""
+
+    database_url: str
+    coordinator: str = DATABASE
+    name: str = ""  # HOST-PID where empty
+    poll: timedelta = timedelta(seconds=5)
+
+
+class Node:
+    """A node in this process, on threads of its own: ``start``, then ``stop`` (returns at once), then ``join``."""
+
+    def __init__(self, options: NodeOptions, settings: ClusterSettings, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
+        name = options.name or default_name()
+        self.identity = NodeIdentity(name, socket.gethostname(), sexton.__version__, os.getpid())
+        inputs_id = own_inputs().inputs_id
+        self.state = NodeState(clock.wakeup(), clock.wakeup())
+        self.state.settings = settings
+        self._store = _open(options, name)
+        self._beat_store = _open(options, f"{name} heartbeat", HEARTBEAT_ANSWER_SECONDS)
+        self._keeper = Housekeeper(_open(options, f"{name} housekeeping"), clock, self.state, self.identity, inputs_id)
+        candidate = make_candidate(
+            options.coordinator, self._store, clock, self.state.wakeup, self.identity, settings.session
+        )
+        lease = None
+        if options.coordinator != DATABASE:
+            lease = DatabaseCandidate(self._store, clock, settings.failover_database_after, empty_seat_at_once=False)
+        self._loop = NodeLoop(
+            self._store, clock, self.state, candidate, lease, LoopOptions(name, inputs_id, options.poll)
+        )
+        self._heartbeat = HeartbeatLoop(self._beat_store, clock, self.state)
+        self._keeping = _keeping(self._keeper)
+        self._looping = threading.Thread(target=self._run_loop, name="sexton loop", daemon=True)
+        self._beating = threading.Thread(target=self._run_heartbeat, name="sexton heartbeat", daemon=True)
+        self._at_end: Callable[[], None] = lambda: None
+
+    def start(self, at_end: Callable[[], None] = lambda: None) -> None:
+        """Begin; ``at_end`` is called from a thread of the node once it has ended."""
+        self._at_end = at_end
+        self._beating.start()
+        self._looping.start()
+        self._keeping.start()
+
+    def stop(self) -> None:
+        """Hand over, if leading, and end."""
+        self.state.stop()
+
+    def join(self, seconds: float | None = None) -> bool:
+        """Wait for the end; whether it came."""
+        self._looping.join(seconds)
+        return not self._looping.is_alive()
+
+    def _run_loop(self) -> None:
+        try:
+            with contextlib.closing(self._store):
+                listener = self._store.listen([Channel.JOBS], self.state.wakeup)
+                try:
+                    self._loop.run()
+                finally:
+                    listener.close()
+                with contextlib.suppress(DatabaseUnreachable):
+                    self._store.terms.forget(self.identity.name)
+        finally:
+            self.state.stop()
+            self._keeping.shutdown(wait=False)
+            self._at_end()
+
+    def _run_heartbeat(self) -> None:
+        with contextlib.closing(self._beat_store):
+            self._heartbeat.run()
+
+
+def run_node(options: NodeOptions) -> None:
+    """Run a node until SIGTERM or SIGINT; call it from the main thread.
+
+    Waits for services that are away. Raises ``WrongCluster`` where the database belongs to a cluster with another
+    coordinator, ``OldSchema`` where its tables are not this version's, ``InvalidSetting``.
+    """
+    log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
+    news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
+    with _signals_to(news):
+        settings = _await_enrollment(options, news)
+        if settings is None:
+            return
+        node = Node(options, settings)
+        node.start(at_end=lambda: news.put(None))
+        log.info("node.started", coordinator=options.coordinator)
+        asked = 0
+        while (number := news.get()) is not None:
+            asked += 1
+            if asked > 1:
+                log.warning("node.ends_at_once", signal=number.name)
+                os._exit(128 + number)
+            log.info("node.stopping", signal=number.name)
+            node.stop()
+        log.info("node.stopped")
+
+
+def enroll(store: Store, coordinator: str) -> None:
+    """Make this node known to its cluster, or be refused by it (``WrongCluster``)."""
+    inputs = own_inputs()
+    store.terms.enroll(coordinator, inputs.inputs_id, inputs.zone_data, inputs.engine)
+
+
+def _await_enrollment(options: NodeOptions, news: queue.SimpleQueue[signal.Signals | None]) -> ClusterSettings | None:
+    """The cluster's settings, once the database has answered; None where a signal came first."""
+    log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
+    is_said = False
+    while True:
+        try:
+            check_schema(options.database_url)
+            with contextlib.closing(_open(options, options.name)) as store:
+                enroll(store, options.coordinator)
+                return store.edits.settings()
+        except DatabaseUnreachable as error:
+            if not is_said:
+                log.warning("database.unreachable", error=str(error), hint="trying again until it answers")
+                is_said = True
+        with contextlib.suppress(queue.Empty):
+            news.get(timeout=RETRY_SECONDS)
+            return None
+
+
+def _open(options: NodeOptions, part: str, answer_within: float = 10.0) -> Store:
+    return open_store(
+        StoreOptions(options.database_url, application=f"sexton scheduler {part}", answer_within=answer_within)
+    )
+
+
+def _keeping(keeper: Housekeeper) -> BackgroundScheduler:
+    """APScheduler with one thread: the duties share one connection."""
+    scheduler = BackgroundScheduler(
+        executors={"default": ThreadPoolExecutor(1)},
+        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+        timezone="UTC",
+    )
+    for duty in DUTIES:
+        scheduler.add_job(perform, "interval", args=(duty, keeper), seconds=duty.every, name=duty.name)
+    return scheduler
+
+
+@contextlib.contextmanager
+def _signals_to(news: queue.SimpleQueue[signal.Signals | None]) -> Iterator[None]:
+    """Ending signals go to ``news`` while this is entered."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        news.put(signal.Signals(number))
+
+    before = {number: signal.signal(number, note) for number in ENDING_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
