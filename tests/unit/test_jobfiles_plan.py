@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sexton.errors import InvalidJobFile, Refused
+from sexton.jobfiles.differences import Difference
 from sexton.jobfiles.load import LoadedJobs, load_job_text
-from sexton.jobfiles.plan import ApplyPlan, Difference, plan_changes
+from sexton.jobfiles.plan import ApplyPlan, plan_changes
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import ChangeKind, CurrentJob
 

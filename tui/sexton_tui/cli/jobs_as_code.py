@@ -13,7 +13,8 @@ from sexton_tui.cli.invocation import actor, open_cluster
 from sexton_tui.cli.output import Output, OutputOption, instant_text, print_json, print_rows, printable
 
 if TYPE_CHECKING:
-    from sexton.jobfiles.plan import ApplyPlan, Difference
+    from sexton.jobfiles.differences import Difference
+    from sexton.jobfiles.plan import ApplyPlan
     from sexton.jobs import JobDefinition
     from sexton.store.protocol import ChangeDone
 
@@ -22,8 +23,8 @@ PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH", help="A job
 
 def validate(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
     """Check job files without a database: every problem of every file, with its line and column."""
+    from sexton.jobfiles.differences import schedule_summary
     from sexton.jobfiles.load import load_job_files
-    from sexton.jobfiles.plan import schedule_summary
 
     loaded = load_job_files(paths)
     rows = [
@@ -107,7 +108,7 @@ def show_plan(plan: ApplyPlan) -> None:
 
 
 def _schedule(definition: JobDefinition) -> str:
-    from sexton.jobfiles.plan import schedule_summary
+    from sexton.jobfiles.differences import schedule_summary
 
     return f"{schedule_summary(definition.schedule_parts)} ({definition.timezone})"
 

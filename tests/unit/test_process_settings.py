@@ -1,0 +1,119 @@
+"""Settings of a process: where they come from, which one wins, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sexton.errors import InvalidSetting
+from sexton.process_settings import LogFormat, ProcessSettings, load_process_settings, masked_url
+
+
+def load(
+    flags: dict[str, str] | None = None,
+    environ: dict[str, str] | None = None,
+    folders: list[Path] | None = None,
+    config: Path | None = None,
+) -> ProcessSettings:
+    return load_process_settings(
+        flags or {}, environ=environ or {}, folders=folders or [Path("/nonexistent")], config=config
+    )
+
+
+def test_the_defaults_are_those_of_the_documentation() -> None:
+    settings = load()
+    assert settings.database == "sqlite:///.sexton/sexton.db"
+    assert settings.coordinator == "database:"
+    assert settings.queues == ("default",)
+    assert (settings.poll, settings.drain) == (timedelta(seconds=5), timedelta(seconds=30))
+    assert (settings.http, settings.log, settings.allow) == (None, LogFormat.CONSOLE, None)
+    assert settings.slots >= 2
+
+
+def test_nearer_files_environment_and_flags_win_key_by_key(tmp_path: Path) -> None:
+    near, far = tmp_path / "near", tmp_path / "far"
+    for folder, text in (
+        (near, 'name = "near"\nslots = 3\nqueues = ["a", "b"]\n'),
+        (far, 'name = "far"\npoll = "9s"\n'),
+    ):
+        folder.mkdir()
+        (folder / "sexton.toml").write_text(text)
+    settings = load({"slots": "5"}, {"SEXTON_SLOTS": "4", "SEXTON_DRAIN": "1m"}, [near, far])
+    assert (settings.name, settings.poll, settings.queues) == ("near", timedelta(seconds=9), ("a", "b"))
+    assert (settings.slots, settings.drain) == (5, timedelta(minutes=1))
+
+
+def test_a_named_file_is_the_only_one(tmp_path: Path) -> None:
+    (tmp_path / "sexton.toml").write_text('name = "default"\n')
+    other = tmp_path / "other.toml"
+    other.write_text("slots = 7\n")
+    settings = load(folders=[tmp_path], config=other)
+    assert settings.slots == 7
+    assert settings.name != "default"
+    with pytest.raises(InvalidSetting, match="does not exist"):
+        load(config=tmp_path / "gone.toml")
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "said"),
+    [
+        ({"database": "mysql://x"}, {}, "--database: 'mysql://x' is not the address of a database"),
+        ({"database": "postgres://x/y"}, {}, "write postgresql:// in place of postgres://"),
+        ({}, {"SEXTON_COORDINATOR": "etcd://x"}, "SEXTON_COORDINATOR: 'etcd://x' is not a coordinator"),
+        ({"slots": "0"}, {}, "--slots: '0' is not a number of slots"),
+        ({"name": "a b"}, {}, "--name: 'a b' is not a name"),
+        ({"queues": ","}, {}, "--queues: is empty"),
+        ({"poll": "5"}, {}, "--poll: '5' is not a duration"),
+        ({"poll": "1ms"}, {}, "too short"),
+        ({"http": "9101"}, {}, "write HOST:PORT"),
+        ({"log": "xml"}, {}, "neither console nor json"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_source(flags: dict[str, str], environ: dict[str, str], said: str) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        load(flags, environ)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"slot = 3\n", "there is no setting 'slot'"),
+        (b"slots = \n", "is not TOML"),
+        (b"name = '\xe9'\n", "is not TOML"),
+        (b"name = 3\n", "name in "),
+        (b"slots = true\n", "slots in "),
+        (b"queues = [1]\n", "not a list of texts"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    file = tmp_path / "sexton.toml"
+    file.write_bytes(content)
+    with pytest.raises(InvalidSetting) as refused:
+        load(folders=[tmp_path])
+    assert said in str(refused.value)
+    assert str(file) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:p%40ss@h:5432/d?sslmode=require", "postgresql://u:***@h:5432/d?sslmode=require"),
+        ("postgresql://u@h/d?password=secret&x=1", "postgresql://u@h/d?password=***&x=1"),
+        ("postgresql:///d?host=/run&password=secret", "postgresql:///d?host=/run&password=***"),
+        ("postgresql://u:a@b@h/d", "postgresql://u:***@h/d"),
+        ("sqlite:///.sexton/sexton.db", "sqlite:///.sexton/sexton.db"),
+        ("database:", "database:"),
+    ],
+)
+def test_a_password_is_never_shown(url: str, shown: str) -> None:
+    assert masked_url(url) == shown
+
+
+def test_neither_messages_nor_representations_hold_the_password() -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        load({"database": "mysql://u:secret@h/d"})
+    assert "secret" not in str(refused.value)
+    assert "secret" not in repr(load({"database": "postgresql://u:secret@h/d"}))
