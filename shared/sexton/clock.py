@@ -61,34 +61,38 @@ class SystemClock:
 
 
 JUMP_LIMIT = timedelta(seconds=2)
+_PRECISE = timedelta(milliseconds=50)
 
 
 class DatabaseTime:
     """Database time between two measurements, as the elapsed clock plus an offset.
 
-    ``observe`` takes a reading of the database's clock; ``now`` extrapolates it.
-    If a reading differs from the extrapolation by more than ``JUMP_LIMIT`` the
-    jump is kept in ``jump`` and ``is_trusted`` is false until ``accept``.
+    ``observe`` takes a reading of the database's clock; ``now`` extrapolates it. A reading that was slow to come is
+    uncertain by half its round trip: within that it changes nothing. If a reading differs from the extrapolation by
+    more than ``JUMP_LIMIT`` and what both are uncertain by, the jump is kept in ``jump`` and ``is_trusted`` is false
+    until ``accept``.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._offset: timedelta | None = None
+        self._uncertain = timedelta(0)  # by how much the offset may be wrong, as of its reading
         self.jump: timedelta | None = None
 
     def observe(self, database_now: datetime, asked_at: float, answered_at: float) -> None:
         """Take a reading; ``asked_at`` and ``answered_at`` are elapsed seconds around it."""
-        round_trip = answered_at - asked_at
+        uncertain = timedelta(seconds=(answered_at - asked_at) / 2)
         offset = (database_now - _EPOCH) - timedelta(seconds=(asked_at + answered_at) / 2)
-        if self._offset is None:
-            self._offset = offset
-            return
-        drift = offset - self._offset
-        if abs(drift) > JUMP_LIMIT + timedelta(seconds=round_trip):
-            self.jump = drift
-            return
-        self.jump = None
+        if self._offset is not None:
+            drift = offset - self._offset
+            if abs(drift) > JUMP_LIMIT + uncertain + self._uncertain:
+                self.jump = drift
+                return
+            self.jump = None
+            if uncertain > _PRECISE and abs(drift) <= uncertain:
+                return  # the reading says nothing that the better one before it did not say
         self._offset = offset
+        self._uncertain = uncertain
 
     def accept(self, database_now: datetime, asked_at: float, answered_at: float) -> None:
         """Take the reading as the truth, however far it is from the last."""
