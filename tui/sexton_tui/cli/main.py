@@ -56,6 +56,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("takeovers", f"{_CLI}.listings.takeovers:takeovers", "Each takeover, its gap, and what it decided."),
     Command("cluster", f"{_CLI}.listings.cluster:cluster", "Leader, term, and the other nodes."),
     Command("workers", f"{_CLI}.listings.workers:workers", "The workers, their queues and slots."),
+    Command("queues", f"{_CLI}.listings.workers:queues", "What waits in each queue, and who serves it."),
     Command("events", f"{_CLI}.listings.events:events", "The audit log: who did what."),
     Command("leader", f"{_CLI}.operate:leader", "Ask the leader to hand over."),
     Command("settings", f"{_CLI}.cluster_settings:settings", "Read and change the cluster's settings."),

@@ -91,12 +91,12 @@ class OverviewPane(Pane):
             for name, title in (
                 ("needs", "Needs a human"),
                 ("leadership", "Leadership"),
-                ("lateness", "Lateness, last 30 min"),
+                ("lateness", "Lateness: 5 min, peaks of 30"),
                 ("work", "Work"),
                 ("newest-takeovers", "Takeovers"),
                 ("feed", "Runs"),
             ):
-                yield Block(title, id=name, ascii_only=self.ascii_only)
+                yield Block(title, id=name, ascii_only=self.ascii_only, wraps=name == "needs")
 
     def request(self) -> Request:
         def read(store: Store) -> _OverviewData:

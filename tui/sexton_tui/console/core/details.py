@@ -9,7 +9,8 @@ from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton.settings import format_duration
 from sexton.views import ClaimView, JobDetail, RunOutput, TakeoverDetail
 from sexton_tui.console.core.lines import BAD, DIM, STRONG, WARN, Line, line, text_lines
-from sexton_tui.console.core.words import count, duration, instant, plural, size, state_style
+from sexton_tui.console.core.overview import decided_words
+from sexton_tui.console.core.words import duration, instant, plural, size, state_style
 
 _HOW_ENDED = {
     "none": "the first leader of this cluster",
@@ -149,11 +150,7 @@ def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
     ]
     if not totals.missed:
         return [*lines, line("no tick was undecided: claims had been written ahead")]
-    summary = (
-        f"{plural(totals.missed, 'tick')} of {plural(totals.jobs, 'job')} undecided: {count(totals.fired)} fired, "
-        f"{count(totals.merged)} merged, {count(totals.skipped)} skipped, {count(totals.expired)} expired, "
-        f"{count(totals.held)} held"
-    )
+    summary = f"{plural(totals.jobs, 'job')}, {decided_words(totals)}"
     lines.append(line(summary))
     if not detail.is_whole:
         lines.append(line((f"only the first {len(detail.decisions)} decisions are shown", WARN)))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
+
 # Styles are words; the widgets know their colours. No meaning hangs on a colour alone.
 PLAIN = ""
 DIM = "dim"
@@ -51,7 +53,7 @@ _TWINS = {
     "○": "o",
     "▸": ">",
     "·": "-",
-    "…": "...",
+    "…": "~",
     "→": "->",
     "—": "-",
     "–": "-",
@@ -94,6 +96,21 @@ def line(*parts: Part) -> Line:
         text, style = (part, PLAIN) if isinstance(part, str) else part
         if text:
             spans.append(Span(clean(text), style))
+    return Line(tuple(spans))
+
+
+def fit(one: Line, width: int) -> Line:
+    """The line cut to `width` cells, with ``…`` where something was cut off."""
+    if cell_len(one.text) <= width:
+        return one
+    spans, room = [], width - 1
+    for span in one.spans:
+        size = cell_len(span.text)
+        if size > room:
+            spans.append(Span(set_cell_size(span.text, max(room, 0)) + "…", span.style))
+            break
+        spans.append(span)
+        room -= size
     return Line(tuple(spans))
 
 

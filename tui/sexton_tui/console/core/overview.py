@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView
-from sexton.views import ClaimView, RunView, TakeoverView
+from sexton.views import ClaimView, DecisionTotals, RunView, TakeoverView
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Line, Part, line
 from sexton_tui.console.core.needs import HEARTBEAT_SILENCE, NODE_SILENCE, Need, needs
@@ -52,7 +52,7 @@ def leadership_lines(overview: Overview) -> list[Line]:
         by = _COORDINATORS.get(overview.elected_by or "", "")
         confirmed: Part = (overview.confirmation, PLAIN if overview.confirmation == "confirmed" else WARN)
         beat: Part = (
-            f"heartbeat {duration(overview.heartbeat_age)} ago",
+            f"beat {duration(overview.heartbeat_age)} ago",
             BAD if overview.heartbeat_age > HEARTBEAT_SILENCE else DIM,
         )
         lines.append(line(f"  {by}, " if by else "  ", confirmed, ", ", beat))
@@ -66,17 +66,17 @@ def claims_line(overview: Overview) -> Line:
     if overview.claims_upto is None:
         return line("  claims: the leader has not said yet")
     ahead = overview.claims_upto - overview.now
-    written = f"  claims written to {instant(overview.claims_upto, overview.now)} "
+    written = f"  claims to {instant(overview.claims_upto, overview.now)}, "
     if ahead < timedelta(0):
-        return line(written, (f"({duration(-ahead)} behind)", WARN))
-    return line(written, (f"({duration(ahead)} ahead)", DIM))
+        return line(written, (f"{duration(-ahead)} behind", WARN))
+    return line(written, (f"{duration(ahead)} ahead", DIM))
 
 
 def _node_line(node: NodeView) -> Line:
     if node.age > NODE_SILENCE:
         return line(("○ ", DIM), node.name, (f"  silent for {duration(node.age)}", WARN))
     offset = f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms"
-    warm = f"  {plural(node.jobs_warm, 'job')} warm, {duration(node.behind)} behind, clock {offset}"
+    warm = f"  {count(node.jobs_warm)} warm, {duration(node.behind)} behind, {offset}"
     return line(("○ ", PLAIN), node.name, (warm, DIM))
 
 
@@ -86,8 +86,7 @@ def lateness_lines(
     """Lateness now, its peaks over half an hour, and where leadership changed."""
     late = overview.lateness
     if late.count:
-        first = f"p50 {duration(late.p50)}   p99 {duration(late.p99)}   max {duration(late.max)}"
-        lines = [line(first, ("  (5 min)", DIM))]
+        lines = [line(f"p50 {duration(late.p50)}  p99 {duration(late.p99)}  max {duration(late.max)}")]
     else:
         lines = [line(("no run started in 5 minutes", DIM))]
     rows = height - 2
@@ -168,17 +167,20 @@ def run_line(run: RunView, overview: Overview) -> Line:
     )
 
 
+def decided_words(totals: DecisionTotals) -> str:
+    """``16 undecided: 2 fired, 12 merged, 2 held``."""
+    counts = (totals.fired, totals.merged, totals.skipped, totals.expired, totals.held)
+    parts = zip(counts, ("fired", "merged", "skipped", "expired", "held"), strict=True)
+    became = ", ".join(f"{count(number)} {word}" for number, word in parts if number)
+    return f"{count(totals.missed)} undecided: {became or 'not decided yet'}"
+
+
 def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview) -> list[Line]:
     """The newest takeovers, one line each."""
     lines = []
     for takeover in takeovers:
         totals = takeover.totals
-        decided = (
-            f"{count(totals.missed)} undecided: {count(totals.fired)} fired, {count(totals.merged)} merged,"
-            f" {count(totals.skipped)} skipped, {count(totals.expired)} expired, {count(totals.held)} held"
-            if totals.missed
-            else "nothing undecided"
-        )
+        decided = decided_words(totals) if totals.missed else "nothing undecided"
         lines.append(
             line(
                 (f"{takeover.term:>5}  ", STRONG),

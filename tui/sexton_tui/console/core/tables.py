@@ -22,7 +22,7 @@ RUN_COLUMNS = ("ended", "job", "tick", "outcome", "late", "took", "try", "worker
 WORKER_COLUMNS = ("worker", "state", "slots", "queues", "seen", "since", "version", "address")
 QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slots busy")
 EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
-DECISION_COLUMNS = ("job", "ticks", "undecided", "policy", "decided", "cause", "reason")
+DECISION_COLUMNS = ("job", "undecided", "reason", "ticks", "decided", "policy", "cause")
 STRIP_WIDTH = 20
 
 
@@ -53,12 +53,12 @@ def decision_row(decision: DecisionView, now: datetime) -> Row:
     return row(
         f"{decision.job_id}/{decision.after.isoformat()}/{decision.cause.value}",
         decision.job,
-        stretch(decision.after, decision.upto, now),
         count(decision.missed),
-        decision.policy,
-        decided or "none",
-        (decision.cause.value, DIM),
         decision.reason,
+        stretch(decision.after, decision.upto, now),
+        decided or "none",
+        decision.policy,
+        (decision.cause.value, DIM),
     )
 
 

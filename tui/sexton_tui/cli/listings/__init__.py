@@ -1,0 +1,1 @@
+"""The commands that only read: what the console shows, printed."""

@@ -1,0 +1,70 @@
+"""``sexton cluster``: who leads under which term, and the other nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from sexton.cluster_views import NodeView, Overview
+from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.printing import print_lines
+from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+from sexton_tui.console.core.overview import leadership_lines
+
+_COLUMNS = (
+    *("node", "role", "seen", "coordinator", Column("jobs_warm", "warm", align="right"), "behind"),
+    *(Column("clock_offset", "clock"), "claims_upto", Column("inputs_id", "inputs"), "version", "address", "pid"),
+)
+
+
+def cluster(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
+    """Say who leads since when, and how the other nodes stand."""
+    with open_cluster(ctx, read_only=True) as store:
+        overview = store.reads.overview()
+    rows = [_row(node) for node in overview.nodes]
+    if output is not Output.TABLE:
+        print_record(_record(overview, rows), output)
+        return
+    print(f"cluster {overview.cluster_id}  strategy {overview.strategy}  inputs {overview.inputs_id}")
+    print(f"coordinator {overview.coordinator or 'not recorded yet'}")
+    print_lines(leadership_lines(overview)[:3])
+    print()
+    print_rows(rows, output, _COLUMNS, empty="no node was heard of in the last 10 minutes; start `sexton scheduler`")
+
+
+def _row(node: NodeView) -> dict[str, Any]:
+    return {
+        "node": node.name,
+        "role": node.role,
+        "confirmation": node.confirmation,
+        "seen": node.age,
+        "coordinator": node.coordinator_status,
+        "jobs_warm": node.jobs_warm,
+        "behind": node.behind,
+        "clock_offset": node.clock_offset,
+        "claims_upto": node.claims_upto,
+        "inputs_id": node.inputs_id,
+        "version": node.version,
+        "address": node.address,
+        "pid": node.pid,
+        "started_at": node.started_at,
+    }
+
+
+def _record(overview: Overview, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "cluster_id": overview.cluster_id,
+        "term": overview.term,
+        "leader": overview.leader,
+        "leader_since": overview.leader_since,
+        "elected_by": overview.elected_by,
+        "confirmation": overview.confirmation,
+        "heartbeat_age": overview.heartbeat_age,
+        "claims_upto": overview.claims_upto,
+        "strategy": overview.strategy,
+        "coordinator": overview.coordinator,
+        "is_halted": overview.is_halted,
+        "inputs_id": overview.inputs_id,
+        "nodes": rows,
+    }

@@ -1,0 +1,83 @@
+"""``sexton jobs``: the jobs with their schedules, next ticks and newest runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from sexton.store.protocol import Store
+from sexton.views import JobFilter, JobView
+from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.options import PAGE, LimitOption, QueueOption
+from sexton_tui.cli.listings.printing import print_lines
+from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+
+_COLUMNS = (
+    *("job", "state", "next", Column("last_run", "last run"), "outcome"),
+    *("schedule", "timezone", "queue", "owner", "tags"),
+)
+_STATES = ("active", "paused", "quarantined")
+
+
+def jobs(
+    ctx: typer.Context,
+    job: Annotated[str | None, typer.Argument(metavar="JOB", help="One job, opened.")] = None,
+    find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only with this in the name.")] = "",
+    state: Annotated[str, typer.Option("--state", help="active, paused, or quarantined.")] = "",
+    queue: QueueOption = "",
+    owner: Annotated[str, typer.Option("--owner", metavar="NAME", help="Only of this owner.")] = "",
+    tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="Only with this tag.")] = "",
+    retired: Annotated[bool, typer.Option("--retired", help="Retired jobs too.")] = False,
+    limit: LimitOption = 1_000,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the jobs by name; with a JOB, open that one."""
+    if state and state not in _STATES:
+        raise typer.BadParameter(f"--state: {state!r} is no state of a job; they are {', '.join(_STATES)}")
+    with open_cluster(ctx, read_only=True) as store:
+        if job is not None:
+            _print_one(store, job, output)
+            return
+        which = JobFilter(text=find, state=state, queue=queue, owner=owner, tag=tag, include_retired=retired)
+        print_rows(_rows(store, which, limit), output, _COLUMNS, empty="no job; `sexton apply PATH` brings some")
+
+
+def _rows(store: Store, which: JobFilter, limit: int) -> Iterator[dict[str, Any]]:
+    for offset in range(0, limit, PAGE):
+        page = store.reads.jobs_page(which, offset, min(PAGE, limit - offset))
+        yield from (_row(job) for job in page.jobs)
+        if offset + len(page.jobs) >= page.total or not page.jobs:
+            return
+
+
+def _row(job: JobView) -> dict[str, Any]:
+    last = job.last_run
+    return {
+        "job": job.name,
+        "state": job.state,
+        "detail": job.detail,
+        "next": job.next_ticks[0] if job.next_ticks else None,
+        "last_run": None if last is None else last.finished_at,
+        "outcome": None if last is None else last.outcome,
+        "lateness": None if last is None else last.lateness,
+        "newest_outcomes": job.strip,
+        "schedule": job.schedule,
+        "timezone": job.timezone,
+        "queue": job.queue,
+        "owner": job.owner,
+        "tags": job.tags,
+        "description": job.description,
+        "revision": job.revision,
+    }
+
+
+def _print_one(store: Store, name: str, output: Output) -> None:
+    detail = store.reads.job(name)
+    if output is not Output.TABLE:
+        print_record(detail, output)
+        return
+    from sexton_tui.console.core.details import job_lines
+
+    print_lines(job_lines(detail, store.now()))

@@ -1,0 +1,23 @@
+"""Options that listings share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sexton.claims import State
+
+JobOption = Annotated[str, typer.Option("--job", metavar="NAME", help="Only of this job.")]
+QueueOption = Annotated[str, typer.Option("--queue", metavar="NAME", help="Only of this queue.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")]
+PAGE = 500
+
+
+def states_of(words: list[str] | None) -> frozenset[State]:
+    """The states that ``--state`` names; raises a usage error with the known words."""
+    known = {state.word: state for state in State}
+    for word in words or []:
+        if word not in known:
+            raise typer.BadParameter(f"--state: {word!r} is no state; the states are {', '.join(known)}")
+    return frozenset(known[word] for word in words or [])

@@ -1,0 +1,95 @@
+"""``sexton runs``: what runs and what ran, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from sexton.claims import State
+from sexton.store.protocol import Store
+from sexton.views import ClaimView, RunFilter, RunView
+from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.options import PAGE, JobOption, LimitOption, QueueOption, states_of
+from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
+
+_COLUMNS = (
+    *("job", "tick", "state", "lateness", "took", Column("attempt", "try", align="right")),
+    *("worker", Column("exit_code", "exit", align="right"), "error"),
+)
+
+
+def runs(
+    ctx: typer.Context,
+    job: JobOption = "",
+    state: Annotated[
+        list[str] | None, typer.Option("--state", help="running, succeeded, failed, timed_out, ...; may be repeated.")
+    ] = None,
+    queue: QueueOption = "",
+    limit: LimitOption = 50,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List runs: what runs now, then what ended, newest first."""
+    states = states_of(state)
+    with open_cluster(ctx, read_only=True) as store:
+        if job:
+            store.reads.job(job, 0)  # a wrong name is an error, not an empty list
+        rows = list(_rows(store, RunFilter(job=job, states=states, queue=queue), limit))
+        print_rows(rows, output, _COLUMNS, empty="no run")
+
+
+def _rows(store: Store, which: RunFilter, limit: int) -> Iterator[dict[str, Any]]:
+    if not which.states or State.RUNNING in which.states:
+        for claim in store.reads.running(limit):
+            if which.job.lower() in ("", claim.job.lower()) and which.queue in ("", claim.queue):
+                yield _running_row(claim)
+    if which.states == {State.RUNNING}:
+        return
+    before, found = None, 0
+    while found < limit:
+        page = store.reads.runs_page(which, before, min(PAGE, limit - found))
+        yield from (_run_row(run) for run in page.runs)
+        found += len(page.runs)
+        before = page.older
+        if before is None:
+            return
+
+
+def _running_row(claim: ClaimView) -> dict[str, Any]:
+    since = claim.started_at or claim.granted_at
+    return {
+        "token": claim.token,
+        "job": claim.job,
+        "tick": claim.scheduled_at,
+        "state": State.RUNNING,
+        "lateness": None if since is None else since - claim.scheduled_at - claim.jitter,
+        "took": None,
+        "attempt": claim.attempt,
+        "worker": claim.worker,
+        "exit_code": None,
+        "error": "",
+        "started_at": since,
+        "finished_at": None,
+        "revision": claim.revision,
+    }
+
+
+def _run_row(run: RunView) -> dict[str, Any]:
+    return {
+        "token": run.token,
+        "job": run.job,
+        "tick": run.scheduled_at,
+        "state": run.outcome,
+        "lateness": run.lateness,
+        "took": run.duration,
+        "attempt": run.attempt,
+        "worker": run.worker,
+        "exit_code": run.exit_code,
+        "error": run.error,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "revision": run.revision,
+        "stdout_bytes": run.stdout_bytes,
+        "stderr_bytes": run.stderr_bytes,
+    }

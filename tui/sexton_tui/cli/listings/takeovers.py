@@ -1,0 +1,56 @@
+"""``sexton takeovers [TERM]``: each takeover, its gap, and what it decided about the ticks in it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any
+
+import typer
+
+from sexton.views import DecisionView, TakeoverView
+from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.options import LimitOption
+from sexton_tui.cli.listings.printing import print_lines
+from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+from sexton_tui.console.core.details import takeover_lines
+
+_NUMBERS = ("missed", "fired", "merged", "skipped", "expired", "held")
+_COLUMNS: tuple[Column | str, ...] = (
+    *(Column("term", align="right"), "node", "taken_at", "until", "ended_by", "predecessor", "predecessor_ended"),
+    *("gap", *(Column(number, align="right") for number in _NUMBERS)),
+)
+_DECISION_COLUMNS = ("job", "after", "upto", "cause", Column("missed", align="right"), "policy", "reason")
+
+
+def takeovers(
+    ctx: typer.Context,
+    term: Annotated[int | None, typer.Argument(metavar="[TERM]", min=1, help="One takeover, with decisions.")] = None,
+    limit: LimitOption = 20,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List takeovers, newest first; with a TERM, what that one decided, job by job, and why."""
+    with open_cluster(ctx, read_only=True) as store:
+        if term is None:
+            rows = [_row(takeover) for takeover in store.reads.takeovers(limit)]
+            print_rows(rows, output, _COLUMNS, empty="nobody has led this cluster yet")
+            return
+        detail = store.reads.takeover(term, max(limit, 500))
+        if output is not Output.TABLE:
+            record = {**_row(detail.takeover), "decisions": detail.decisions, "is_whole": detail.is_whole}
+            print_record(record, output)
+            return
+        print_lines(takeover_lines(detail, store.now()))
+        if detail.decisions:
+            print()
+            print_rows([_decision_row(decision) for decision in detail.decisions], output, _DECISION_COLUMNS)
+
+
+def _row(takeover: TakeoverView) -> dict[str, Any]:
+    row = {field.name: getattr(takeover, field.name) for field in dataclasses.fields(takeover)}
+    totals = row.pop("totals")
+    counts = {field.name: getattr(totals, field.name) for field in dataclasses.fields(totals)}
+    return {**row, "gap": takeover.gap, **counts, "jobs": takeover.jobs, "jobs_decided": counts["jobs"]}
+
+
+def _decision_row(decision: DecisionView) -> dict[str, Any]:
+    return {field.name: getattr(decision, field.name) for field in dataclasses.fields(decision)}

@@ -1,0 +1,116 @@
+"""``sexton ticks JOB``: what was decided about a job's ticks, claims and skip records interleaved, and what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from sexton.claims import State
+from sexton.store.protocol import Store
+from sexton.views import ClaimView, SkipView, TickPage
+from sexton_tui.cli.instants import parse_instant
+from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.options import PAGE, LimitOption, states_of
+from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
+
+_COLUMNS = (
+    *("tick", "state", "origin", Column("count", align="right"), Column("attempts", align="right")),
+    *("lateness", "worker", "reason"),
+)
+
+
+def ticks(
+    ctx: typer.Context,
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],
+    state: Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")] = None,
+    before: Annotated[str | None, typer.Option("--before", metavar="T", help="Only ticks before this.")] = None,
+    upcoming: Annotated[int, typer.Option("--upcoming", min=0, max=1_000, help="So many ticks to come.")] = 5,
+    limit: LimitOption = 50,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List a job's ticks, newest first: those to come, claims, and skip records with their reasons."""
+    states = states_of(state)
+    start = None if before is None else parse_instant(before, "--before")
+    with open_cluster(ctx, read_only=True) as store:
+        rows = _rows(store, job, states, start, 0 if states or start else upcoming, limit)
+        print_rows(list(rows), output, _COLUMNS, empty=f"no tick of {job} has been decided")
+
+
+def _rows(
+    store: Store, job: str, states: frozenset[State], before: datetime | None, upcoming: int, limit: int
+) -> Iterator[dict[str, Any]]:
+    found, is_first = 0, True
+    while found < limit:
+        page = store.reads.ticks_page(job, before, PAGE if states else min(PAGE, limit - found), upcoming)
+        if is_first and before is None:
+            for tick in reversed(page.upcoming):
+                yield {"kind": "upcoming", "tick": tick, "state": "to come", **_NOTHING}
+        is_first = False
+        for row in _decided(page):
+            if states and row["state"] not in {state.word for state in states}:
+                continue
+            yield row
+            found += 1
+            if found == limit:
+                return
+        before = page.older
+        if before is None:
+            return
+
+
+_NOTHING: dict[str, Any] = {
+    "origin": None,
+    "count": 1,
+    "attempts": None,
+    "lateness": None,
+    "worker": None,
+    "reason": "",
+}
+
+
+def _decided(page: TickPage) -> list[dict[str, Any]]:
+    rows = [_claim_row(claim) for claim in page.claims] + [_skip_row(skip) for skip in page.skips]
+    return sorted(rows, key=lambda row: row["tick"], reverse=True)
+
+
+def _claim_row(claim: ClaimView) -> dict[str, Any]:
+    late = None if claim.started_at is None else claim.started_at - claim.scheduled_at - claim.jitter
+    return {
+        "kind": "claim",
+        "tick": claim.scheduled_at,
+        "state": claim.state.word,
+        "origin": claim.origin,
+        "count": 1,
+        "attempts": claim.attempt,
+        "lateness": late,
+        "worker": claim.worker or None,
+        "reason": claim.reason,
+        "available_at": claim.available_at,
+        "started_at": claim.started_at,
+        "finished_at": claim.finished_at,
+        "written_at": claim.written_at,
+        "term": claim.term,
+        "revision": claim.revision,
+    }
+
+
+def _skip_row(skip: SkipView) -> dict[str, Any]:
+    return {
+        "kind": "skip",
+        "tick": skip.upto,
+        "after": skip.after,
+        "state": skip.reason.value,
+        "origin": None,
+        "count": skip.count,
+        "attempts": None,
+        "lateness": None,
+        "worker": None,
+        "reason": skip.detail,
+        "decided_at": skip.decided_at,
+        "resolved_at": skip.resolved_at,
+        "term": skip.term,
+        "revision": skip.revision,
+    }

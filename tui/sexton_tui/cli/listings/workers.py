@@ -1,0 +1,38 @@
+"""``sexton workers`` and ``sexton queues``: who pulls, and what waits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
+
+_WORKER_COLUMNS = (
+    *(Column("name", "worker"), Column("busy", align="right"), Column("slots", align="right"), "queues"),
+    *(Column("is_draining", "drains"), Column("age", "seen"), "started_at", "stopped_at", "version", "address", "pid"),
+)
+_QUEUE_COLUMNS = (
+    *(Column("name", "queue"), Column("due", align="right"), "oldest", Column("ahead", align="right")),
+    *(Column("catch_up", "catch-up", align="right"), Column("workers", align="right")),
+    *(Column("busy", align="right"), Column("slots", align="right")),
+)
+
+
+def workers(
+    ctx: typer.Context,
+    stopped: Annotated[bool, typer.Option("--stopped", help="Those that stopped cleanly, too.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the workers heard of in the last 10 minutes."""
+    with open_cluster(ctx, read_only=True) as store:
+        rows = store.reads.workers(stopped=stopped)
+    print_rows(rows, output, _WORKER_COLUMNS, empty="no worker; start `sexton worker`")
+
+
+def queues(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
+    """List the queues: what is due, since when, what was written ahead, and who serves it."""
+    with open_cluster(ctx, read_only=True) as store:
+        rows = store.reads.queues()
+    print_rows(rows, output, _QUEUE_COLUMNS, empty="no queue has a claim or a worker")
