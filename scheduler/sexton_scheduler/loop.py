@@ -30,7 +30,6 @@ from sexton_scheduler.node_state import Leading, NodeState, NodeView
 from sexton_scheduler.tick_writer import TermOver, TickWriter
 
 LOOKS_PER_SESSION = 6
-LEADER_LOOK = 1.0  # seconds between a leader's looks at the cluster row
 RETRY_FIRST = 0.1
 RETRY_MOST = 2.0
 GOODBYE_TRIES = 2
@@ -38,11 +37,13 @@ GOODBYE_TRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """Who this node is. ``poll``: how often it reads jobs and settings without being told."""
+    """Who this node is. ``poll``: how often it reads jobs and settings without being told; ``look``: how often a leader
+    looks at the cluster row."""
 
     name: str
     inputs_id: str
     poll: timedelta = timedelta(seconds=5)
+    look: timedelta = timedelta(seconds=1)
 
 
 class NodeLoop:
@@ -63,6 +64,7 @@ class NodeLoop:
         self._candidate = candidate
         self._lease = lease
         self._options = options
+        self._leader_look = options.look.total_seconds()
         self._time = DatabaseClock(store, clock, options.name)
         self._planner = Planner()
         self._book = JobBook(store.ticks, self._planner)
@@ -133,7 +135,7 @@ class NodeLoop:
 
     def _look_every(self) -> float:
         every = self._state.settings.session.total_seconds() / LOOKS_PER_SESSION
-        return LEADER_LOOK if self._state.leading is not None else every
+        return self._leader_look if self._state.leading is not None else every
 
     def _sight(self) -> Sighting:
         leading = self._state.leading
@@ -216,12 +218,12 @@ class NodeLoop:
         if cluster.term != writer.term:
             raise TermOver
         if cluster.halted or not self._time.may_decide:
-            return LEADER_LOOK
+            return self._leader_look
         if not self._has_begun:
             writer.begin(self._time.now(), self._state.settings)
             self._has_begun = True
         seconds = writer.turn(self._time.now(), self._state.settings)
-        return min(seconds, LEADER_LOOK)
+        return min(seconds, self._leader_look)
 
     def _note_confirmation(self, leading: Leading) -> None:
         now = confirmation(self._candidate.standing(), leading.confirmation)
