@@ -62,14 +62,13 @@ def status_lines(overview: Overview, found: tuple[Need, ...]) -> list[Line]:
     """The screen."""
     history = LatenessHistory().merged(overview)
     head = f"{overview.now:%Y-%m-%d %H:%M:%S} UTC"
+    size = {"width": _PLOT_WIDTH, "height": _PLOT_HEIGHT}
     blocks_of_lines = (
         ("Needs a human", [blocks.need_line(need) for need in found] or [line("nothing")]),
         ("Leadership", blocks.leadership_lines(overview)),
         (
             "Lateness: 5 min, peaks of 30",
-            blocks.lateness_lines(
-                overview, history, width=_PLOT_WIDTH, height=_PLOT_HEIGHT, ascii_only=is_ascii_output()
-            ),
+            blocks.lateness_lines(overview, history, ascii_only=is_ascii_output(), **size),
         ),
         ("Work", blocks.work_lines(overview)),
     )

@@ -14,10 +14,19 @@ from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.console.core.details import takeover_lines
 
-_NUMBERS = ("missed", "fired", "merged", "skipped", "expired", "held")
-_COLUMNS: tuple[Column | str, ...] = (
-    *(Column("term", align="right"), "node", "taken_at", "until", "ended_by", "predecessor", "predecessor_ended"),
-    *("gap", *(Column(number, align="right") for number in _NUMBERS)),
+_COLUMNS = (
+    *(
+        Column("term", align="right"),
+        "node",
+        "taken_at",
+        "until",
+        "ended_by",
+        "predecessor",
+        "predecessor_ended",
+        "gap",
+    ),
+    *(Column("missed", align="right"), Column("fired", align="right"), Column("merged", align="right")),
+    *(Column("skipped", align="right"), Column("expired", align="right"), Column("held", align="right")),
 )
 _DECISION_COLUMNS = ("job", "after", "upto", "cause", Column("missed", align="right"), "policy", "reason")
 
