@@ -15,17 +15,8 @@ from sexton_tui.cli.output import Column, Output, OutputOption, print_record, pr
 from sexton_tui.console.core.details import takeover_lines
 
 _COLUMNS = (
-    *(
-        Column("term", align="right"),
-        "node",
-        "taken_at",
-        "until",
-        "ended_by",
-        "predecessor",
-        "predecessor_ended",
-        "gap",
-    ),
-    *(Column("missed", align="right"), Column("fired", align="right"), Column("merged", align="right")),
+    *(Column("term", align="right"), "node", "taken_at", "until", "ended_by", "predecessor", "predecessor_ended"),
+    *("gap", Column("missed", align="right"), Column("fired", align="right"), Column("merged", align="right")),
     *(Column("skipped", align="right"), Column("expired", align="right"), Column("held", align="right")),
 )
 _DECISION_COLUMNS = ("job", "after", "upto", "cause", Column("missed", align="right"), "policy", "reason")
