@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sexton.cluster_views import (
+    FailingJob,
+    Lateness,
+    NodeView,
+    Overview,
+    ProposalView,
+    QuarantinedJob,
+    QueueView,
+    Undecided,
+    WorkerView,
+)
+from sexton.terms import ElectedBy
+from sexton_tui.console.core.history import LatenessHistory
+from sexton_tui.console.core.needs import needs
+from sexton_tui.console.core.overview import alarm, leadership_lines, work_lines
+from tests.unit.test_console_plot import minute
+
+NOW = datetime(2026, 3, 29, 2, 30, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+NODE = NodeView(
+    *("sched-1", "a:1", "0.1.0", 7, "follower", None, "connected", 9),
+    *(timedelta(milliseconds=200), timedelta(milliseconds=1), None, "2026b/1", NOW, NOW, SECOND),
+)
+WORKER = WorkerView(1, "worker-1", "a", "0.1.0", 8, ("default",), 4, 1, False, NOW, NOW, None, SECOND)
+QUEUE = QueueView("default", 0, 5, 0, None, 1, 4, 1)
+HEALTHY = Overview(
+    now=NOW,
+    cluster_id="c",
+    term=3,
+    leader="sched-2",
+    leader_since=NOW,
+    elected_by=ElectedBy.ZOOKEEPER,
+    predecessor=None,
+    strategy="leader",
+    coordinator="zookeeper://a/b",
+    is_halted=False,
+    inputs_id="2026b/1",
+    resign_requested=False,
+    confirmation="confirmed",
+    heartbeat_age=SECOND,
+    claims_upto=NOW + 60 * SECOND,
+    nodes=(NODE,),
+    workers=(WORKER,),
+    queues=(QUEUE,),
+    lateness=Lateness(),
+    minutes=(),
+    takeover_marks=(),
+    running=1,
+    parked=0,
+    failed_last_hour=0,
+    jobs=9,
+    paused=0,
+    quarantined=(),
+    proposals=(),
+    counters={},
+    settings={},
+)
+OLD = NOW - 31 * SECOND
+
+
+def test_a_healthy_cluster_needs_nobody() -> None:
+    assert needs(HEALTHY) == ()
+    assert alarm(HEALTHY) == ""
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"leader": None}, "NO LEADER"),
+        ({"is_halted": True}, "HALTED"),
+        ({"heartbeat_age": 11 * SECOND}, "no sign of life for 11 s"),
+        ({"counters": {"swallowed": 2}}, "2 ticks swallowed"),
+        ({"queues": (replace(QUEUE, workers=0),)}, "queue default has no worker"),
+        (
+            {"queues": (replace(QUEUE, due=7, oldest=OLD),)},
+            "queue default is behind: 7 claims due, the oldest for 31 s",
+        ),
+        ({"quarantined": (QuarantinedJob("feed", NOW, "too slow"),)}, "feed is quarantined: too slow"),
+        (
+            {"proposals": (ProposalView(1, "gl", NOW, NOW, 3, OLD, NOW, 3),)},
+            "1 proposal held, the oldest for 31 s (gl)",
+        ),
+    ],
+)
+def test_what_stops_ticks_is_urgent(changed: dict[str, Any], said: str) -> None:
+    (need,) = needs(replace(HEALTHY, **changed))
+    assert said in need.text
+    assert need.is_urgent
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"confirmation": "unconfirmed"}, "leadership of sched-2 is unconfirmed"),
+        ({"nodes": (replace(NODE, age=31 * SECOND),)}, "node sched-1 was last heard of 31 s ago"),
+        (
+            {"nodes": (replace(NODE, clock_offset=-2 * SECOND),)},
+            "clock of sched-1 differs from the database's by -2.0 s",
+        ),
+        ({"nodes": (replace(NODE, inputs_id="2026a/1"),)}, "sched-1 may not lead"),
+        ({"workers": (replace(WORKER, age=31 * SECOND),)}, "worker-1 was last heard of 31 s ago"),
+    ],
+)
+def test_what_may_go_wrong_is_a_warning(changed: dict[str, Any], said: str) -> None:
+    (need,) = needs(replace(HEALTHY, **changed))
+    assert said in need.text
+    assert not need.is_urgent
+
+
+def test_a_queue_that_keeps_up_or_is_empty_needs_nobody() -> None:
+    assert needs(replace(HEALTHY, queues=(replace(QUEUE, due=7, oldest=NOW - 29 * SECOND),))) == ()
+    assert needs(replace(HEALTHY, queues=(replace(QUEUE, due=0, ahead=0, workers=0),))) == ()
+
+
+def test_undecided_ticks_are_urgent_once_they_are_late() -> None:
+    undecided = Undecided(jobs=2, oldest=NOW - 11 * SECOND, oldest_job="billing", looked_at=9)
+    (need,) = needs(HEALTHY, (), undecided)
+    assert (need.text, need.is_urgent) == ("2 jobs with undecided ticks, the oldest due 11 s ago (billing)", True)
+    assert needs(HEALTHY, (), replace(undecided, oldest=NOW - 9 * SECOND)) == ()
+
+
+def test_urgent_needs_come_first() -> None:
+    failing = FailingJob("sync-eu", 7, NOW, "exit code 7")
+    found = needs(replace(HEALTHY, leader=None, confirmation="degraded"), [failing])
+    assert [need.is_urgent for need in found] == [True, False]
+    assert found[1].text == "job sync-eu failed 7 in a row: exit code 7"
+
+
+def test_no_leader_halted_and_degraded_sound_an_alarm_on_every_screen() -> None:
+    assert "NO LEADER" in alarm(replace(HEALTHY, leader=None))
+    assert "HALTED" in alarm(replace(HEALTHY, is_halted=True))
+    assert "no sign of life" in alarm(replace(HEALTHY, heartbeat_age=12 * SECOND))
+    assert "degraded" in alarm(replace(HEALTHY, confirmation="degraded"))
+
+
+def test_leadership_says_who_since_when_and_how_far_claims_are_written() -> None:
+    assert [line.text for line in leadership_lines(HEALTHY)] == [
+        "● sched-2  term 3  since 02:30:00",
+        "  ZooKeeper, confirmed, beat 1.0 s ago",
+        "  claims to 02:31:00, 1m00s ahead",
+        "○ sched-1  9 warm, 200 ms behind, +1 ms",
+    ]
+    behind = replace(HEALTHY, claims_upto=NOW - 3 * SECOND)
+    assert leadership_lines(behind)[2].text == "  claims to 02:29:57, 3.0 s behind"
+
+
+def test_work_says_what_waits_runs_and_failed() -> None:
+    lines = [line.text for line in work_lines(replace(HEALTHY, paused=1, failed_last_hour=3))]
+    assert lines[:4] == [
+        "ready 0 due, 5 ahead",
+        "running 1  parked 0  3 failed in 1 h",
+        "1 worker, 1 of 4 slots busy",
+        "9 jobs, 1 paused",
+    ]
+
+
+def test_history_keeps_peaks_and_reads_only_the_newest_minutes() -> None:
+    first = replace(HEALTHY, minutes=(minute(5, 900), minute(1, 5)), takeover_marks=(NOW - 5 * SECOND,))
+    history = LatenessHistory().merged(first)
+    assert history.since == NOW - 60 * SECOND
+    again = replace(HEALTHY, now=NOW + 60 * SECOND, minutes=(minute(1, 4), minute(0, 7)))
+    history = history.merged(again)
+    lateness = {one.at: one.lateness.max for one in history.minutes}
+    assert lateness[NOW - 300 * SECOND] == timedelta(milliseconds=900)
+    assert lateness[NOW - 60 * SECOND] == timedelta(milliseconds=5)  # seen once: the newest sample has it no more
+    assert lateness[NOW] == timedelta(milliseconds=7)
+    assert history.takeovers == {NOW - 5 * SECOND}
+    late = history.merged(replace(HEALTHY, now=NOW + timedelta(minutes=40)))
+    assert (late.minutes, late.takeovers) == ((), frozenset())
