@@ -23,7 +23,7 @@ WHERE t.gap_until IS NULL AND d.cause = 'takeover'
 
 # A pass that its leader did not live to finish was gone on with by this one: it ends with it.
 _FINISH = """
-UPDATE takeovers SET gap_until = clock_timestamp(),
+UPDATE takeovers SET gap_until = statement_timestamp(),
   planning_ms = CASE WHEN term = %(term)s THEN %(planning_ms)s ELSE planning_ms END,
   jobs = CASE WHEN term = %(term)s THEN %(jobs)s ELSE jobs END
 WHERE term <= %(term)s AND gap_until IS NULL AND EXISTS (SELECT 1 FROM cluster WHERE id = 1 AND term = %(term)s)
