@@ -155,12 +155,12 @@ def _database(value: object) -> str:
     scheme, separator, rest = text.partition("://")
     if separator and scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
         return text
-    if separator and scheme == "postgresql" and rest:
+    if separator and scheme in ("postgresql", "postgres", "postgresql+psycopg") and rest:
         return text
-    advice = "write sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
-    if scheme == "postgres" or scheme.startswith("postgresql+"):
-        advice = f"write postgresql:// in place of {scheme}://"
-    raise ValueError(f"{masked_url(text)!r} is not the address of a database; {advice}")
+    raise ValueError(
+        f"{masked_url(text)!r} is not the address of a database; "
+        "write sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
+    )
 
 
 def _coordinator(value: object) -> str:

@@ -59,6 +59,7 @@ def raising(error: BaseException) -> Body:
         (ModuleNotFoundError("no", name="textual"), 1, "pip install 'sexton[tui]'\n"),
         (ModuleNotFoundError("no", name="psycopg"), 1, "pip install 'sexton[postgres]'\n"),
         (ModuleNotFoundError("no", name="other"), 4, "report the traceback\n"),
+        (PermissionError(13, "Permission denied", "/x/s.db"), 1, "sexton: /x/s.db: Permission denied; check"),
         (ZeroDivisionError("by zero"), 4, "a fault of its own (ZeroDivisionError: by zero)"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,

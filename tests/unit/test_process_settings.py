@@ -60,7 +60,7 @@ def test_a_named_file_is_the_only_one(tmp_path: Path) -> None:
     ("flags", "environ", "said"),
     [
         ({"database": "mysql://x"}, {}, "--database: 'mysql://x' is not the address of a database"),
-        ({"database": "postgres://x/y"}, {}, "write postgresql:// in place of postgres://"),
+        ({"database": "postgresql+asyncpg://x/y"}, {}, "write sqlite:///PATH or postgresql://"),
         ({}, {"SEXTON_COORDINATOR": "etcd://x"}, "SEXTON_COORDINATOR: 'etcd://x' is not a coordinator"),
         ({"slots": "0"}, {}, "--slots: '0' is not a number of slots"),
         ({"name": "a b"}, {}, "--name: 'a b' is not a name"),

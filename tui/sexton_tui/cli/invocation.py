@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sexton.process_settings import ProcessSettings
     from sexton.store.protocol import Store
 
-ANSWER_WITHIN_SECONDS = 8.0  # a call's limit: connecting and one call stay within the 10 s that exit code 3 promises
+ANSWER_WITHIN_SECONDS = 7.0  # a call's limit: connecting and one call stay within the 10 s that exit code 3 promises
 
 
 @dataclass(slots=True)

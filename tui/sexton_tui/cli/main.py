@@ -149,6 +149,9 @@ def _report(error: Exception) -> int:
         return EXIT_REFUSED
     if isinstance(error, typer.TyperException):
         return _report_usage(error)
+    if isinstance(error, OSError) and error.filename:
+        print(f"sexton: {error.filename}: {error.strerror}; check the path and who may use it", file=sys.stderr)
+        return EXIT_REFUSED
     if isinstance(error, ModuleNotFoundError) and (sentence := missing_extra(error)):
         print(f"sexton: {sentence}", file=sys.stderr)
         return EXIT_REFUSED

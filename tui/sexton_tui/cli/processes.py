@@ -19,15 +19,13 @@ PollOption = Annotated[str | None, typer.Option("--poll", metavar="DURATION", he
 LogOption = Annotated[str | None, typer.Option("--log", metavar="FORMAT", help="console or json.")]
 
 
-def scheduler(
-    ctx: typer.Context, name: NameOption = None, poll: PollOption = None, log: LogOption = None
-) -> int | None:
+def scheduler(ctx: typer.Context, name: NameOption = None, poll: PollOption = None, log: LogOption = None) -> None:
     """Run one node: it leads, or stands by as a follower. SIGTERM hands over and stops it."""
     settings = invocation_of(ctx).settings(name=name, poll=poll, log=log)
     start_logging(settings)
     from sexton_scheduler.node import NodeOptions, run_node
 
-    return run_node(
+    run_node(
         NodeOptions(
             database_url=settings.database,
             coordinator=settings.coordinator,
@@ -47,13 +45,13 @@ def worker(
         str | None, typer.Option("--drain", metavar="DURATION", help="How long SIGTERM lets runs go on.")
     ] = None,
     log: LogOption = None,
-) -> int | None:
+) -> None:
     """Run one worker. SIGTERM drains it; a second one gives its claims back."""
     settings = invocation_of(ctx).settings(name=name, queues=queues, slots=slots, poll=poll, drain=drain, log=log)
     start_logging(settings)
     from sexton_worker.worker import WorkerOptions, run_worker
 
-    return run_worker(
+    run_worker(
         WorkerOptions(
             database_url=settings.database,
             name=settings.name,

@@ -1,0 +1,120 @@
+"""What an operator does to a cluster, by the commands and as the audit log has it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+from sexton.store.schema import upgrade
+from tests.support.processes import ProcessGroup
+from tests.support.waiting import eventually
+
+
+@pytest.fixture
+def database(tmp_path: Path, processes: ProcessGroup) -> Path:
+    """A database with one job, where `sexton` looks for it when nothing else is said."""
+    path = tmp_path / ".sexton" / "sexton.db"
+    upgrade(f"sqlite:///{path}")
+    (tmp_path / "jobs.yaml").write_text("version: 1\njobs:\n  bell: {schedule: '0 5 * * *', command: [echo, ding]}\n")
+    assert processes.run("apply", "jobs.yaml", "--yes").returncode == 0
+    return path
+
+
+def events_of(database: Path) -> list[tuple[str, str]]:
+    engine = sqlalchemy.create_engine(f"sqlite:///{database}")
+    with engine.connect() as connection:
+        rows = connection.execute(sqlalchemy.text("SELECT actor, action FROM events ORDER BY event_id")).all()
+    engine.dispose()
+    return [(row.actor, row.action) for row in rows]
+
+
+def test_trigger_writes_one_claim_a_request(database: Path, processes: ProcessGroup) -> None:
+    first = json.loads(processes.run("trigger", "BELL", "--request-id", "r1", "-o", "json").stdout)
+    again = json.loads(processes.run("trigger", "bell", "--request-id", "r1", "-o", "json").stdout)
+    other = json.loads(processes.run("trigger", "bell", "-o", "json").stdout)
+    assert (first["name"], first["existed"], again["existed"], other["existed"]) == ("bell", False, True, False)
+    assert first["scheduled_at"] == again["scheduled_at"] != other["scheduled_at"]
+
+
+def test_pause_and_resume_are_said_once_each(database: Path, processes: ProcessGroup) -> None:
+    paused = processes.run("pause", "bell", "--reason", "the rope is worn")
+    assert (paused.returncode, paused.stdout[:11]) == (0, "bell paused")
+    assert processes.run("pause", "bell", "--reason", "again").returncode == 1
+    assert processes.run("resume", "bell").returncode == 0
+    assert processes.run("resume", "bell").returncode == 1
+
+
+def test_pause_wants_a_reason_on_one_line(database: Path, processes: ProcessGroup) -> None:
+    assert processes.run("pause", "bell").returncode == 2
+    assert processes.run("pause", "bell", "--reason", " ").returncode == 2
+    assert processes.run("pause", "bell", "--reason", "a\x1b[31m").returncode == 1
+
+
+def test_who_acts_is_in_the_audit_log(database: Path, processes: ProcessGroup) -> None:
+    done = processes.run("pause", "bell", "--reason", "x", env={"USER": "root", "SUDO_USER": "mary"})
+    assert done.returncode == 0, done.stderr
+    actor, action = events_of(database)[-1]
+    assert actor.startswith("mary/root@")
+    assert "pause" in action
+
+
+@pytest.mark.parametrize("command", [("trigger", "bel"), ("pause", "bel", "--reason", "x"), ("next", "--job", "bel")])
+def test_an_unknown_job_is_exit_1(database: Path, processes: ProcessGroup, command: tuple[str, ...]) -> None:
+    done = processes.run(*command)
+    assert done.returncode == 1
+    assert "bel" in done.stderr
+
+
+def test_settings_are_checked_against_each_other(database: Path, processes: ProcessGroup) -> None:
+    assert processes.run("settings", "set", "horizon", "30s").returncode == 0
+    assert processes.run("settings", "get", "horizon").stdout == "30s\n"
+    refused = processes.run("settings", "set", "horizon", "7s")
+    assert refused.returncode == 1
+    assert "raise horizon" in refused.stderr
+    assert processes.run("settings", "set", "horizont", "7s").returncode == 1
+    rows = json.loads(processes.run("settings", "list", "-o", "json").stdout)
+    assert {row["key"]: row["value"] for row in rows}["horizon"] == "30s"
+
+
+def test_nobody_to_resign_is_exit_1(database: Path, processes: ProcessGroup) -> None:
+    done = processes.run("leader", "resign")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nobody leads" in done.stderr
+
+
+def test_a_node_leads_is_asked_to_resign_and_stops_at_sigterm(database: Path, processes: ProcessGroup) -> None:
+    node = processes.sexton("scheduler", "--name", "north")
+    asked = []
+
+    def is_asked() -> bool:
+        done = processes.run("leader", "resign", "-o", "json")
+        asked.append(done)
+        return done.returncode == 0
+
+    eventually(is_asked, 60, "a leader to ask")
+    assert json.loads(asked[-1].stdout) == {"asked": "north"}
+    node.signal(signal.SIGTERM)
+    assert node.wait(within=60) == 0, node.report()
+
+
+def test_a_job_s_ticks_come_from_the_cluster(database: Path, processes: ProcessGroup) -> None:
+    done = processes.run("next", "--job", "bell", "--after", "2026-01-01T00:00:00Z", "-n", "1", "-o", "json")
+    assert json.loads(done.stdout) == ["2026-01-01T05:00:00Z"]
+
+
+def test_ctrl_c_is_exit_130(processes: ProcessGroup) -> None:
+    """Interrupted while it waits for a database that took the connection and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        waiting = processes.sexton(
+            "settings", "list", "--database", f"postgresql://u@127.0.0.1:{server.getsockname()[1]}/x"
+        )
+        connection, _ = server.accept()
+        with connection:
+            waiting.signal(signal.SIGINT)
+            assert (waiting.wait(within=60), waiting.stderr()) == (130, "")

@@ -1,0 +1,142 @@
+"""Services that are away, old or someone else's: one sentence, in time, and the right exit code."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sexton.store import open_store
+from sexton.store.protocol import StoreOptions
+from sexton.store.schema import upgrade
+from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.processes import ProcessGroup
+
+LIMIT_SECONDS = 10
+START_SECONDS = 10  # an interpreter on a loaded machine; not the service's time
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def assert_unreachable(processes: ProcessGroup, url: str, *command: str) -> str:
+    began = time.monotonic()
+    done = processes.run(*command, "--database", url, within=LIMIT_SECONDS + START_SECONDS)
+    seconds = time.monotonic() - began
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == ""
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith("sexton: ")
+    assert "secret" not in sentence
+    assert seconds < LIMIT_SECONDS + START_SECONDS / 2
+    return sentence
+
+
+COMMANDS = [("settings", "list"), ("db", "upgrade"), ("next", "--job", "x")]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_nobody_listens(processes: ProcessGroup, closed_port: int, command: tuple[str, ...]) -> None:
+    sentence = assert_unreachable(processes, f"postgresql://u:secret@127.0.0.1:{closed_port}/sexton", *command)
+    assert f"127.0.0.1:{closed_port}" in sentence
+
+
+@pytest.mark.parametrize("command", COMMANDS[:2], ids=" ".join)
+def test_somebody_listens_and_never_answers(
+    processes: ProcessGroup, silent_port: int, command: tuple[str, ...]
+) -> None:
+    assert_unreachable(processes, f"postgresql://u:secret@127.0.0.1:{silent_port}/sexton", *command)
+
+
+def test_a_frozen_postgresql(processes: ProcessGroup, own_postgres_server: PostgresServer) -> None:
+    with fresh_database(own_postgres_server) as url:
+        upgrade(url)
+        assert processes.run("settings", "get", "horizon", "--database", url).stdout == "1m\n"
+        own_postgres_server.freeze()
+        try:
+            assert_unreachable(processes, url, "settings", "get", "horizon")
+        finally:
+            own_postgres_server.thaw()
+
+
+def test_a_locked_sqlite_file(processes: ProcessGroup, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    upgrade(url)
+    holder = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        assert_unreachable(processes, url, "settings", "set", "horizon", "30s")
+    finally:
+        holder.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("command", [("apply", "jobs.yaml", "--yes"), ("db", "check")], ids=["apply", "db check"])
+def test_a_database_without_tables_says_what_to_run(
+    processes: ProcessGroup, tmp_path: Path, postgres_url: str, kind: str, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "jobs.yaml").write_text("version: 1\njobs: {}\n")
+    url = postgres_url if kind == "postgresql" else f"sqlite:///{tmp_path}/none.db"
+    done = processes.run(*command, "--database", url)
+    assert done.returncode == 1
+    (sentence,) = done.stderr.splitlines()
+    assert "run `sexton db upgrade`" in sentence
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_an_old_schema_says_what_to_run_and_the_command_helps(processes: ProcessGroup, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    upgrade(url)
+    with sqlite3.connect(tmp_path / "s.db") as database:
+        database.execute("UPDATE alembic_version SET version_num = '0000'")
+    database.close()
+    done = processes.run("settings", "list", "--database", url)
+    assert done.returncode == 1
+    assert "has schema 0000" in done.stderr
+    assert "run `sexton db upgrade`" in done.stderr
+
+
+def test_db_upgrade_makes_a_database_and_can_be_repeated(processes: ProcessGroup, postgres_url: str) -> None:
+    assert "(before: none)" in processes.run("db", "upgrade", "--database", postgres_url).stdout
+    assert "already" in processes.run("db", "upgrade", "--database", postgres_url).stdout
+    assert processes.run("db", "check", "--database", postgres_url).returncode == 0
+
+
+def test_a_second_cluster_on_the_same_database_is_refused(processes: ProcessGroup, tmp_path: Path) -> None:
+    """The first node's coordinator is the cluster's; a node with another one does not join."""
+    url = f"sqlite:///{tmp_path}/s.db"
+    upgrade(url)
+    store = open_store(StoreOptions(url))
+    store.terms.enroll("database:", "inputs", "2026f", 1)
+    store.close()
+    done = processes.run(
+        "scheduler", "--database", url, "--coordinator", "zookeeper://127.0.0.1:1/other", within=START_SECONDS * 3
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("sexton: ")]
+    assert "database:" in sentence
+    assert "zookeeper://127.0.0.1:1/other" in sentence
+    assert "Traceback" not in done.stderr
+
+
+def test_a_path_that_cannot_be_a_database_is_not_a_traceback(processes: ProcessGroup, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for command in (("settings", "list"), ("db", "upgrade")):
+        done = processes.run(*command, "--database", f"sqlite:///{tmp_path}/file/s.db")
+        assert done.returncode in (1, 3), done.stderr
+        assert len(done.stderr.splitlines()) == 1
