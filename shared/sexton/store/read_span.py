@@ -32,8 +32,11 @@ class SpanSummary:
         return self.ticks_fired + self.ticks_skipped
 
 
-def read_span(connection: Connection, after: datetime, upto: datetime) -> SpanSummary:
-    """Sum up the span; ticks by their instant, skip records by when they were decided, runs by their end."""
+def read_span(connection: Connection, after: datetime, upto: datetime, ran_upto: datetime | None = None) -> SpanSummary:
+    """Sum up the span; ticks by their instant, skip records by when they were decided, runs by their end.
+
+    Runs that ended up to ``ran_upto`` (by default ``upto``) are counted: the last ones end after their ticks.
+    """
     by_origin = {
         Origin(row.origin): row.number
         for row in connection.execute(
@@ -47,7 +50,7 @@ def read_span(connection: Connection, after: datetime, upto: datetime) -> SpanSu
             skips.c.decided_at > after, skips.c.decided_at <= upto, skips.c.upto <= upto
         )
     ).scalar_one()
-    in_span = (runs.c.finished_at > after, runs.c.finished_at <= upto)
+    in_span = (runs.c.finished_at > after, runs.c.finished_at <= (ran_upto or upto))
     outcomes = {
         _outcome_word(State(row.outcome)): row.number
         for row in connection.execute(

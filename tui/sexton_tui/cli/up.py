@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sexton.clock import SystemClock
 from sexton.settings import format_duration, parse_duration
 from sexton_tui.cli.invocation import actor, invocation_of
 from sexton_tui.cli.output import instant_text
 from sexton_tui.local_cluster import LocalCluster, only_one_here, programs
 
 if TYPE_CHECKING:
+    from sexton.jobfiles.load import LoadedJobs
     from sexton.process_settings import ProcessSettings
     from sexton.store.protocol import Store
 
@@ -53,28 +55,29 @@ def up(
     Leaving the console stops all; without it, Ctrl-C does. With --for it stops by itself, prints what happened, and
     exits 1 where the audit finds a difference. Data and logs stay in .sexton/.
     """
+    from sexton.jobfiles.load import load_job_files
+
     duration = _duration(lasts)
     settings = invocation_of(ctx).settings()
-    with only_one_here(FOLDER), _opened(settings, path) as store:
+    wanted = load_job_files([path])
+    with only_one_here(FOLDER), _opened(settings) as store:
         cluster = LocalCluster(FOLDER, programs(schedulers, workers), _environment(settings))
-        began = store.now()
-        stop = threading.Event()
-        with _stopping_on_signals(stop):
+        running = _Running(store, cluster, threading.Event(), store.now())
+        with _stopping_on_signals(running):
             cluster.start()
             try:
-                running = _Running(store, cluster, stop, began)
                 _wait_until_ready(running, schedulers, workers)
+                _apply(store, wanted, path)
+                began = store.now()
                 if console and sys.stdin.isatty() and sys.stderr.isatty():
                     _show_console(running, settings, duration)
                 else:
                     _watch(running, duration)
                 ended = store.now()
-                if duration is not None and not stop.is_set():
+                if duration is not None and not running.stop.is_set():
                     _wait_for_last_runs(running, ended)
             finally:
-                killed = cluster.stop()
-        if killed:
-            print(f"sexton: {', '.join(killed)} did not stop in time and was killed", file=sys.stderr)
+                _stop(running)
         return _sum_up(store, began, ended) if duration is not None else 0
 
 
@@ -93,37 +96,61 @@ def _environment(settings: ProcessSettings) -> dict[str, str]:
 
 
 @contextmanager
-def _opened(settings: ProcessSettings, path: Path) -> Iterator[Store]:
-    """The store, with the schema brought up to date and the job files applied. Bad files change nothing."""
-    from sexton.jobfiles.load import load_job_files
-    from sexton.jobfiles.plan import plan_changes
-    from sexton.store import open_store
-    from sexton.store.protocol import StoreOptions
+def _opened(settings: ProcessSettings) -> Iterator[Store]:
+    """The store, with the schema brought up to date."""
     from sexton.store.schema import upgrade
 
-    wanted = load_job_files([path])
     upgrade(settings.database)
-    store = open_store(StoreOptions(settings.database, application="sexton up"))
+    store = _open(settings)
     try:
-        plan = plan_changes(wanted, store.edits.current_jobs())
-        if plan.changes:
-            store.edits.edit(plan.changes, actor())
-        print(f"{path}: {plan.summary()}", file=sys.stderr)
         yield store
     finally:
         store.close()
 
 
+def _open(settings: ProcessSettings) -> Store:
+    from sexton.store import open_store
+    from sexton.store.protocol import StoreOptions
+
+    return open_store(StoreOptions(settings.database, application="sexton up"))
+
+
+def _apply(store: Store, wanted: LoadedJobs, path: Path) -> None:
+    """Once a leader is there, so that the very first ticks are on time. Nothing is retired."""
+    from sexton.jobfiles.plan import plan_changes
+
+    plan = plan_changes(wanted, store.edits.current_jobs())
+    if plan.changes:
+        store.edits.edit(plan.changes, actor())
+    print(f"{path}: {plan.summary()}", file=sys.stderr)
+
+
 @contextmanager
-def _stopping_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal all stop the cluster in order."""
+def _stopping_on_signals(running: _Running) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a closed terminal stop the cluster in order; a second one does not wait for runs."""
+
+    def handle(*_: object) -> None:
+        if running.stop.is_set():
+            running.cluster.hurry()
+        running.stop.set()
+
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
+    before = {number: signal.signal(number, handle) for number in signals}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _stop(running: _Running) -> None:
+    running.stop.set()
+    busy = running.store.reads.overview().running
+    if busy:
+        print(f"sexton: stopping; {busy} runs are still going (Ctrl-C gives them back)", file=sys.stderr)
+    killed = running.cluster.stop()
+    if killed:
+        print(f"sexton: {', '.join(killed)} did not stop in time and was killed", file=sys.stderr)
 
 
 def _wait_until_ready(running: _Running, schedulers: int, workers: int) -> None:
@@ -153,15 +180,21 @@ def _show_console(running: _Running, settings: ProcessSettings, duration: timede
     from sexton_tui.console.app import ConsoleOptions, run_console
 
     def kill_leader() -> str:
-        leader = running.store.terms.cluster().leader
+        store = _open(settings)  # the console asks from a thread of its own
+        try:
+            leader = store.terms.cluster().leader
+        finally:
+            store.close()
         pid = running.cluster.kill(leader) if leader is not None else None
         return "nobody leads now" if pid is None else f"killed {leader} (pid {pid}) with SIGKILL"
 
+    clock = SystemClock()
+    over_at = None if duration is None else clock.elapsed() + duration.total_seconds()
     run_console(
         ConsoleOptions(
             database_url=settings.database,
             kill_leader=kill_leader,
-            close_after=None if duration is None else duration.total_seconds(),
+            is_over=lambda: running.stop.is_set() or (over_at is not None and clock.elapsed() >= over_at),
         )
     )
 
@@ -216,7 +249,7 @@ def _sum_up(store: Store, began: datetime, ended: datetime) -> int:
     from sexton_tui.cli.output import Output
 
     with store.reads.snapshot() as connection:
-        span = read_span(connection, began, store.now())
+        span = read_span(connection, began, ended, ran_upto=store.now())
     takeovers = [takeover for takeover in store.reads.takeovers() if takeover.taken_at >= began]
     outcomes = ", ".join(f"{number} {outcome}" for outcome, number in sorted(span.runs.items())) or "none"
     print(f"From {instant_text(began)} to {instant_text(ended)}:")

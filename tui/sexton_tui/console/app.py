@@ -148,7 +148,13 @@ class SextonConsole(App[None]):
             self.screen.add_class("ascii")
         self._choose(PANES[0].id)
         self.set_interval(0.5, self._tell_age)
+        if self.options.is_over is not None:
+            self.set_interval(0.5, self._leave_when_over)
         self.poll()
+
+    def _leave_when_over(self) -> None:
+        if self.options.is_over is not None and self.options.is_over():
+            self.exit()
 
     async def on_unmount(self) -> None:
         for calls in (self._reads, self._writes):

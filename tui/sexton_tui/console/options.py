@@ -12,6 +12,7 @@ class ConsoleOptions:
     """How to run the console.
 
     ``kill_leader`` ends the leader's process and says what it did; only who started that process can give it.
+    ``is_over`` is asked twice a second and ends the console when it says so.
     ``clock`` replaces the host's clock in a database that has none (SQLite), for pictures and tests.
     """
 
@@ -19,6 +20,7 @@ class ConsoleOptions:
     read_only: bool = False
     ascii: bool = False
     kill_leader: Callable[[], str] | None = None
+    is_over: Callable[[], bool] | None = None
     title: str = "sexton"
     actor: str = "console"
     clock: Callable[[], datetime] | None = None
