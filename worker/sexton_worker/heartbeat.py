@@ -31,14 +31,24 @@ LONGEST_PAUSE = 1.0  # a grant made while this thread sleeps is seen in time for
 
 
 class HeartbeatLoop:
-    """Renews what the book holds. ``store`` is this loop's own; ``wakeup`` ends a pause early."""
+    """Renews what the book holds. ``store`` is this loop's own; ``wakeup`` ends a pause early, ``longest_pause``
+    (seconds) is for those who know that no lease is short."""
 
-    def __init__(self, store: Store, clock: Clock, execution: Execution, book: LeaseBook, wakeup: Wakeup) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        execution: Execution,
+        book: LeaseBook,
+        wakeup: Wakeup,
+        longest_pause: float = LONGEST_PAUSE,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._execution = execution
         self._book = book
         self._wakeup = wakeup
+        self._longest_pause = longest_pause
         self._settings = SettingsReader(store, clock)
         self._seen_at: float | None = None
         self._lost: set[int] = set()
@@ -75,7 +85,7 @@ class HeartbeatLoop:
             self._log.warning("heartbeat.database_unreachable", error=str(error))
             self._stop_expired()
             return RETRY_SECONDS
-        return min(LONGEST_PAUSE, settings.heartbeat.total_seconds() / 4)
+        return min(self._longest_pause, settings.heartbeat.total_seconds() / 4)
 
     def _stop_expired(self) -> None:
         now = self._clock.elapsed()

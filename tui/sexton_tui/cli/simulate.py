@@ -1,0 +1,90 @@
+"""``sexton simulate``: a whole cluster on virtual time, from a seed, judged by the audit."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sexton.errors import Refused
+from sexton_tui.cli.output import Output, print_json
+
+if TYPE_CHECKING:
+    from sexton_tui.simulation.cluster import Outcome
+
+_SHOWN = 20
+_LAST_LINES = 40
+
+
+def simulate(
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same history.")] = 1,
+    hours: Annotated[float, typer.Option(min=0.1, max=10_000, help="Virtual hours with faults.")] = 24.0,
+    nodes: Annotated[int, typer.Option(min=1, max=16, help="How many nodes.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, max=16, help="How many workers.")] = 2,
+    history: Annotated[Path | None, typer.Option(help="Write every line of the history to this file.")] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="table or json.")] = Output.TABLE,
+) -> int:
+    """Run the loops of nodes and workers on virtual time, with kills, freezes and outages; exit 1 on any finding.
+
+    The database is SQLite in memory. After the hours with faults follows a quiet time, and then the verdict.
+    """
+    try:
+        from sexton_tui.simulation.cluster import Simulation
+        from sexton_tui.simulation.cluster import simulate as run
+    except ModuleNotFoundError as error:
+        raise Refused(f"a simulation needs what is not installed here ({error})", hint="install sexton[all]") from None
+
+    began = perf_counter()
+    if history is None:
+        outcome = run(Simulation(seed, hours, nodes, workers))
+    else:
+        with history.open("w", encoding="utf-8") as file:
+            outcome = run(Simulation(seed, hours, nodes, workers, tell=lambda line: print(line, file=file)))
+    _show(outcome, timedelta(seconds=perf_counter() - began), output)
+    return 0 if outcome.is_clean else 1
+
+
+def _show(outcome: Outcome, took: timedelta, output: Output) -> None:
+    judged = outcome.judged
+    faults = {kind: count for kind, count in sorted(outcome.counts.items()) if not kind.startswith("log ")}
+    if output is not Output.TABLE:
+        print_json(
+            {
+                "seed": outcome.simulation.seed,
+                "hours": outcome.simulation.hours,
+                "clean": outcome.is_clean,
+                "digest": outcome.digest,
+                "settings": outcome.settings,
+                "happened": faults,
+                "due": judged.audit.due,
+                "claims": judged.claims,
+                "runs": judged.runs,
+                "written_ahead": judged.written_ahead,
+                "findings": outcome.findings,
+            }
+        )
+        return
+    print(f"seed {outcome.simulation.seed}: {outcome.hours:g} virtual hours in {took.total_seconds():.1f} s")
+    print("settings: " + ", ".join(f"{key} {value}" for key, value in outcome.settings.items()))
+    print("happened: " + ", ".join(f"{count} {kind}" for kind, count in faults.items()))
+    print(
+        f"{judged.audit.due} ticks fell due, {judged.claims} claims, {judged.runs} runs began, {outcome.calls} store"
+        f" calls; {judged.written_ahead} claims were checked to be written ahead; of stale leaders"
+        f" {outcome.refused_writes} writes were refused, of stale workers {outcome.refused_results} results"
+    )
+    print(f"history: {outcome.lines} lines, {outcome.digest}")
+    if outcome.is_clean:
+        print("verdict: nothing found")
+        return
+    for finding in outcome.findings[:_SHOWN]:
+        print(f"FOUND {finding}")
+    if len(outcome.findings) > _SHOWN:
+        print(f"... and {len(outcome.findings) - _SHOWN} more")
+    print("the last lines of the history:", file=sys.stderr)
+    for line in outcome.last_lines[-_LAST_LINES:]:
+        print(f"  {line}", file=sys.stderr)
+    print(f"verdict: {len(outcome.findings)} findings; again: {outcome.command}")
