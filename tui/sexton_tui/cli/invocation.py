@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,7 +68,10 @@ def open_cluster(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Sto
 
 def actor() -> str:
     """Who acts, for the audit log: ``user@host``, behind sudo as ``caller/user@host``."""
-    user = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a container's user without a name
+        user = f"uid{os.geteuid()}"
     caller = os.environ.get("SUDO_USER")
     return f"{caller}/{user}@{socket.gethostname()}" if caller else f"{user}@{socket.gethostname()}"
 
