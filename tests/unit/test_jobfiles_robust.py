@@ -15,10 +15,30 @@ WHOLE = "".join(
     path.read_text(encoding="utf-8")
     for path in sorted((Path(__file__).parent.parent.parent / "examples" / "jobs").glob("parish.yaml"))
 )
-MARKS = ["*", "&a_", "*a", "!!str_", "<<:_", "-_", "{", "}", "[", "]", ":_", "'", '"', "~", "null", "no", "022", "12:30", "2026-01-01", "|", ">", "%", "@", "`", "?", "#", "é", "𝄞"]
-SNIPPETS = st.sampled_from(
-    [mark.replace("_", " ") for mark in MARKS] + ["---\n", "\n", "\t", "\x00", "\ud800", "\u2028"]
-)
+MARKS = [
+    "*",
+    "&a ",
+    "*a",
+    "!!str ",
+    "<<: ",
+    "- ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ": ",
+    "'",
+    '"',
+    "|",
+    ">",
+    "%",
+    "@",
+    "`",
+    "?",
+    "#",
+]
+WORDS = ["~", "null", "no", "022", "12:30", "2026-01-01", "é", "𝄞", "---\n", "\n", "\t", "\x00", "\ud800", "\u2028"]
+SNIPPETS = st.sampled_from(MARKS + WORDS)
 PLAIN_VALUES = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs", "Cc"]), max_size=20)
 
 
