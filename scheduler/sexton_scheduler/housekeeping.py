@@ -126,7 +126,7 @@ DUTIES = (
     Duty("report", 1.0, report),
     Duty("requeue", 1.0, requeue_expired),
     Duty("sweep", 2.0, sweep),
-    Duty("late claims", 1.0, decide_late_claims),
+    Duty("late claims", 5.0, decide_late_claims),
     Duty("stuck backends", 1.0, terminate_stuck),
 )
 

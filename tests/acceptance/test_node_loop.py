@@ -61,7 +61,7 @@ def test_with_the_horizon_the_claim_for_two_is_written_before_the_leader_dies(cl
     cluster.run_until(TWO + MINUTE)
     assert successor.term == 2
     assert claims(cluster, billing) == [TWO]
-    assert rows(cluster, "SELECT * FROM decisions") == []  # nothing was missed
+    assert rows(cluster, "SELECT * FROM decisions") == []  # nothing was missed, nothing is late yet
 
 
 def test_without_the_horizon_the_successor_decides_the_tick_by_policy_on_record(cluster: VirtualCluster) -> None:
@@ -363,7 +363,7 @@ def test_a_leader_without_its_database_goes_on_where_it_stopped(
     found = claims(cluster, job)
     assert found == [found[0] + n * 10 * SECOND for n in range(len(found))]
     assert found[-1] >= cluster.clock.database_now() - 10 * SECOND
-    causes = rows(cluster, "SELECT cause, fired FROM decisions")
+    causes = rows(cluster, "SELECT cause, fired FROM decisions WHERE cause <> 'claimed but not started'")
     assert [cause for cause, _ in causes] == ["late leader"]
     assert causes[0][1] >= 4
     assert rows(cluster, "SELECT value FROM counters WHERE name = 'swallowed'") == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from sexton.clock import Clock, Wakeup
@@ -13,7 +13,7 @@ from sexton.store.protocol import ChangeKind, Channel, JobChange, Store, StoreOp
 from sexton_scheduler.election.candidate import Candidate, NodeIdentity
 from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.heartbeat import HeartbeatLoop
-from sexton_scheduler.housekeeping import Housekeeper
+from sexton_scheduler.housekeeping import DUTIES, Housekeeper, perform
 from sexton_scheduler.loop import LoopOptions, NodeLoop
 from sexton_scheduler.node import enroll
 from sexton_scheduler.node_state import NodeState
@@ -61,7 +61,7 @@ class VirtualClock:
 
 @dataclass
 class VirtualNode:
-    """One node: its loop and its heartbeat, each due at a virtual second; dead ones are not stepped."""
+    """One node: its loop, its heartbeat and its duties, each due at a virtual second; dead ones are not stepped."""
 
     name: str
     store: Store
@@ -73,6 +73,7 @@ class VirtualNode:
     is_alive: bool = True
     loop_due: float = 0.0
     beat_due: float = 0.0
+    duty_due: dict[str, float] = field(default_factory=dict)
 
     @property
     def term(self) -> int | None:
@@ -86,6 +87,10 @@ class VirtualNode:
             self.loop_due = self.clock.seconds + self.loop.step()
         if self.state.beat_now.is_set() or self.beat_due <= self.clock.seconds:
             self.beat_due = self.clock.seconds + self.heartbeat.step()
+        for duty in DUTIES:
+            if self.duty_due.get(duty.name, 0.0) <= self.clock.seconds:
+                self.duty_due[duty.name] = self.clock.seconds + duty.every
+                perform(duty, self.keeper)
 
 
 class VirtualCluster:

@@ -1,0 +1,140 @@
+"""Late claims, expired leases and reports, by nodes on virtual time over a real ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sexton.claims import Origin, State
+from sexton.errors import DatabaseUnreachable
+from sexton.store.protocol import StepRequest
+from sexton_scheduler.core.reach import Reach
+from sexton_scheduler.housekeeping import decide_late_claims
+from tests.support.virtual_nodes import TWO, VirtualCluster, cron_job
+
+
+@pytest.fixture
+def cluster() -> Iterator[VirtualCluster]:
+    made = VirtualCluster(TWO - timedelta(minutes=10))
+    yield made
+    made.close()
+
+
+def rows(cluster: VirtualCluster, sql: str) -> list[tuple[Any, ...]]:
+    connection = cluster.store.connection._open  # type: ignore[attr-defined]  # the shared one, in memory
+    return list(connection.execute(sql).fetchall())
+
+
+def states(cluster: VirtualCluster) -> dict[tuple[str, str], int]:
+    found = rows(cluster, "SELECT state, origin, count(*) FROM claims GROUP BY 1, 2")
+    return {(State(state).word, Origin(origin).word): count for state, origin, count in found}
+
+
+def pull(cluster: VirtualCluster, worker: int, room: int = 10) -> int:
+    request = StepRequest(worker, ("default",), room, timedelta(seconds=30), 10)
+    return len(cluster.store.grants.step(request).grants)
+
+
+def test_a_minutely_latest_job_without_a_worker_for_an_hour_runs_once_when_one_comes(cluster: VirtualCluster) -> None:
+    cluster.apply(cron_job("often", "* * * * *"))
+    cluster.node("one")
+    cluster.run(3605, step=1.0)
+    found = states(cluster)
+    assert found["ready", "catch_up"] == 1
+    assert found.get(("merged", "schedule"), 0) + found.get(("merged", "catch_up"), 0) >= 57
+    assert found["ready", "schedule"] <= 3  # ahead, or within start_within
+    reasons = rows(cluster, "SELECT DISTINCT cause FROM decisions")
+    assert reasons == [("claimed but not started",)]
+    worker = cluster.store.grants.register("w", "here", "0", 1, ["default"], 4)
+    assert pull(cluster, worker) <= 2
+
+
+def test_late_claims_under_hold_extend_one_open_proposal(cluster: VirtualCluster) -> None:
+    (job,) = cluster.apply(cron_job("often", "* * * * *", "hold"))
+    cluster.node("one")
+    cluster.run(600, step=1.0)
+    ((count, state),) = rows(cluster, f"SELECT count, state FROM proposals WHERE job_id = {job}")
+    assert state == "open"
+    assert count == states(cluster)["held", "schedule"] >= 7
+
+
+def test_late_claims_under_skip_are_skipped_on_record(cluster: VirtualCluster) -> None:
+    cluster.apply(cron_job("often", "* * * * *", "skip"))
+    cluster.node("one")
+    cluster.run(600, step=1.0)
+    assert states(cluster)["skipped", "schedule"] >= 7
+    assert set(states(cluster)) == {("skipped", "schedule"), ("ready", "schedule")}
+
+
+def test_only_the_leader_decides_late_claims(cluster: VirtualCluster) -> None:
+    cluster.apply(cron_job("often", "* * * * *", "skip"))
+    leader, follower = cluster.node("one"), cluster.node("two")
+    cluster.run(10)
+    leader.is_alive = False
+    follower.state.settings = leader.state.settings
+    cluster.clock.seconds += 200
+    assert follower.keeper.state.leading is None
+    assert decide_late_claims(follower.keeper) == 0
+    assert ("skipped", "schedule") not in states(cluster)
+
+
+def test_an_expired_lease_is_requeued_by_a_node_that_reached_the_database_for_one_lease(
+    cluster: VirtualCluster,
+) -> None:
+    cluster.apply(cron_job("often", "* * * * *"))
+    cluster.node("one")
+    cluster.run(70)
+    worker = cluster.store.grants.register("w", "here", "0", 1, ["default"], 4)
+    assert pull(cluster, worker) == 1
+    cluster.run(29)
+    assert states(cluster)["running", "schedule"] == 1
+    cluster.run(5)
+    assert ("running", "schedule") not in states(cluster)
+    assert rows(cluster, "SELECT sum(losses) FROM claims") == [(1,)]
+
+
+def test_after_an_outage_no_lease_is_taken_away_for_the_length_of_one(
+    cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.apply(cron_job("often", "* * * * *"))
+    node = cluster.node("one")
+    cluster.run(70)
+    worker = cluster.store.grants.register("w", "here", "0", 1, ["default"], 4)
+    assert pull(cluster, worker) == 1
+    with monkeypatch.context() as patched:  # nobody reached the database: no worker could renew
+        for owner, name in ((node.store.terms, "report"), (node.store.terms, "cluster"), (node.store.grants, "sweep")):
+            patched.setattr(owner, name, _away)
+        cluster.run(60)
+    assert states(cluster)["running", "schedule"] == 1
+    cluster.run(25)
+    assert states(cluster)["running", "schedule"] == 1
+    cluster.run(10)
+    assert ("running", "schedule") not in states(cluster)
+
+
+def _away(*_: object) -> None:
+    raise DatabaseUnreachable("the database does not answer")
+
+
+def test_a_silence_of_the_node_itself_is_a_break_too() -> None:
+    reach = Reach(longest_break=5.0)
+    for second in range(40):
+        reach.succeeded(float(second))
+    assert reach.unbroken_for() == 39.0
+    reach.succeeded(100.0)  # it was frozen
+    assert reach.unbroken_for() == 0.0
+
+
+def test_nodes_report_their_roles_and_how_far_claims_are_written(cluster: VirtualCluster) -> None:
+    cluster.apply(cron_job("often", "* * * * * *"))
+    cluster.node("one")
+    cluster.node("two")
+    cluster.run(10)
+    found = {node.name: node for node in cluster.store.reads.nodes()}
+    assert (found["one"].role, found["two"].role) == ("leader", "follower")
+    assert found["one"].claims_upto is not None
+    assert found["one"].claims_upto > cluster.clock.database_now() + timedelta(seconds=59)
+    assert found["two"].jobs_warm == 1
