@@ -108,11 +108,11 @@ def plan_changes(
             added.append(job.definition)
             continue
         kept.add(before.job_id)
-        differences = differences_between(before.definition, job.definition)
-        if differences:
-            revised.append(Revised(before, job.definition, differences))
-        else:
+        if before.definition.to_text() == job.definition.to_text():
             unchanged.append(job.name)
+        else:
+            differences = differences_between(before.definition, job.definition)
+            revised.append(Revised(before, job.definition, differences))
     if problems:
         raise InvalidJobFile(problems)
     missing = tuple(job for job in current if job.job_id not in kept)
