@@ -35,6 +35,7 @@ from sexton.store.protocol import Grant
 LARGEST_PULL = 500
 PRIORITIES = (2, 1, 0, -1, -2)
 _ORIGINS = tuple(Origin)
+_TRY_GATE = b"SELECT pg_try_advisory_xact_lock(%s, %s)"
 _CATCH_UP_GATE = (0x5E870, 1)  # any two numbers; the advisory lock of all who pull the paced class
 
 GRANT_COLUMNS = (
@@ -116,7 +117,8 @@ _AHEAD = f"""SELECT statement_timestamp(), min(ahead.at), bool_or(due.paced)
    WHERE {_READY} AND {_PACED} AND queue = q.queue AND priority = p.priority
     AND available_at <= statement_timestamp() ORDER BY available_at LIMIT 1) due ON true"""  # noqa: S608 - built from constants
 
-_PLAN_BY_INDEX = "SET enable_seqscan = off; SET enable_mergejoin = off; SET plan_cache_mode = force_generic_plan"
+_PLAN_BY_INDEX = """SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_mergejoin = off;
+ SET plan_cache_mode = force_generic_plan"""
 
 
 @lru_cache(maxsize=64)
@@ -173,7 +175,7 @@ def pull_paced(
 
     One worker at a time may: the gate is a lock that is tried, never waited for, and held until the commit.
     """
-    locked = connection.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", _CATCH_UP_GATE).fetchone()
+    locked = connection.execute(_TRY_GATE, _CATCH_UP_GATE).fetchone()
     if locked is None or not locked[0]:
         return (), 0
     statement = pull_statement(len(queues), is_paced=True)
