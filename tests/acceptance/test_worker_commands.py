@@ -236,3 +236,17 @@ def test_nothing_is_left_open_by_many_runs(runs: Runs) -> None:
         runs.run(CommandTarget(("true",)), stdin="x")
         runs.run(CommandTarget(("no-such-command",)), stdin="x")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_what_waits_for_a_slot_can_be_recalled_and_never_runs(tmp_path: Path) -> None:
+    with Runs(slots=1) as runs:
+        note = tmp_path / "pid"
+        first = runs.start(ShellTarget(f"echo $$ > {note}; sleep 300"))
+        pid_in(note)
+        waiting = {runs.start(CommandTarget(("touch", str(tmp_path / "ran")))) for _ in range(3)}
+        assert set(runs.execution.recall()) == waiting
+        assert runs.execution.recall() == ()
+        runs.execution.stop(first, StopReason.CANCELLED)
+        runs.end_of(first)
+        assert runs.run(CommandTarget(("true",))).exit_code == 0
+    assert not (tmp_path / "ran").exists()

@@ -174,11 +174,19 @@ class FakeExecution:
         self.orders: dict[int, RunOrder] = {}
         self.running: set[int] = set()
         self.stopped: list[tuple[int, StopReason]] = []
+        self.waiting: list[int] = []  # tokens that the test says have not begun
+        self.recalled: list[int] = []
         self.is_stubborn = False  # stopped runs go on
 
     def start(self, order: RunOrder) -> None:
         self.orders[order.token] = order
         self.running.add(order.token)
+
+    def recall(self) -> tuple[int, ...]:
+        self.recalled, waiting = self.recalled + self.waiting, tuple(self.waiting)
+        self.running -= set(waiting)
+        self.waiting = []
+        return waiting
 
     def finished(self) -> tuple[EndedRun, ...]:
         ended, self._ended = self._ended, []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -62,10 +62,18 @@ class WorkerTrial:
         """A job with ``claimed`` claims that are due; its number. A text is a shell script."""
         self._jobs += 1
         target = ShellTarget(target) if isinstance(target, str) else target
-        definition = JobDefinition(f"job-{self._jobs}", ({"cron": "* * * * *"},), target, **keys)
-        with self.rows.engine.begin() as connection:
+        self.add_revisions(target, [self._jobs], **keys)
+        definition = definition_of(self._jobs, target, **keys)
+        self.claim(self._jobs, claimed, **{"overlap": int(definition.overlap), **(columns or {})})
+        return self._jobs
+
+    def add_revisions(self, target: Target, jobs: Iterable[int], **keys: Any) -> None:
+        """The first revision of jobs with these numbers."""
+        rows = []
+        for job in jobs:
+            definition = definition_of(job, target, **keys)
             row = {
-                "job_id": self._jobs,
+                "job_id": job,
                 "revision": 1,
                 "definition": definition.to_text(),
                 "schedule": definition.schedule_text(definition.name),
@@ -75,9 +83,9 @@ class WorkerTrial:
                 "applied_at": START,
                 "applied_by": "trial",
             }
-            connection.execute(insert(revisions).values(row))
-        self.claim(self._jobs, claimed, **{"overlap": int(definition.overlap), **(columns or {})})
-        return self._jobs
+            rows.append(row)
+        with self.rows.engine.begin() as connection:
+            connection.execute(insert(revisions), rows)
 
     def claim(self, job: int, count: int = 1, **columns: Any) -> None:
         """More due claims of a job."""
@@ -132,6 +140,11 @@ class WorkerTrial:
         with self.rows.engine.begin() as connection:
             past = datetime.now(UTC) - timedelta(hours=1)
             connection.execute(update(claims).where(claims.c.job_id == job).values(lease_expires_at=past))
+
+
+def definition_of(job: int, target: Target, **keys: Any) -> JobDefinition:
+    """The definition of the trial's job of this number."""
+    return JobDefinition(f"job-{job}", ({"cron": "* * * * *"},), target, **keys)
 
 
 TRUE = CommandTarget(("true",))

@@ -9,9 +9,18 @@ import pytest
 from sexton.claims import State
 from sexton.errors import DatabaseUnreachable
 from sexton.jobs import RetryRules
+from sexton_worker.core.pull_policy import RECALL_SECONDS
 from sexton_worker.core.runs import StopReason
 from sexton_worker.lease_book import LeaseBook
-from sexton_worker.loop import ANSWER_LOST, GIVEN_BACK, PARTING_SECONDS, RETRY_SECONDS, WorkerLoop, WorkerSettings
+from sexton_worker.loop import (
+    ANSWER_LOST,
+    GIVEN_BACK,
+    PARTING_SECONDS,
+    RETRY_SECONDS,
+    SLOTS_BUSY,
+    WorkerLoop,
+    WorkerSettings,
+)
 from tests.support.runs import a_grant
 from tests.support.worker_fakes import FakeClock, FakeExecution, FakeStore, FakeWakeup, a_definition
 
@@ -109,6 +118,35 @@ def test_an_idle_worker_sleeps_to_the_next_claim_or_its_poll(bench: Bench) -> No
     assert bench.work() == pytest.approx(2.0, abs=0.01)
     bench.grants.picked_but_kept = 1  # no grant although one was picked: not idle
     assert bench.work() < 0.02
+
+
+def test_what_was_taken_ahead_is_given_back_when_the_slots_are_stuck(bench: Bench) -> None:
+    bench.give(1, 2)
+    bench.work()
+    bench.give(*range(3, 9))
+    for token in (1, 2):
+        bench.execution.end(token)
+    bench.work()
+    assert bench.rooms() == [2, 2]
+    for token in (3, 4):
+        bench.execution.end(token)
+    bench.work()
+    assert bench.execution.running == {5, 6, 7, 8}  # twice as many as ended between two exchanges
+    bench.execution.waiting = [7, 8]
+    assert bench.work() == RECALL_SECONDS
+    bench.clock.seconds += RECALL_SECONDS
+    bench.work()
+    assert bench.execution.recalled == [7, 8]
+    given_back = bench.grants.results[4:]
+    assert [(one.token, one.outcome, one.error) for one in given_back] == [
+        (7, State.READY, SLOTS_BUSY),
+        (8, State.READY, SLOTS_BUSY),
+    ]
+    assert bench.execution.running == {5, 6}
+    bench.give(9)
+    bench.work(2)
+    assert bench.execution.running == {5, 6}  # and nothing is taken ahead again
+    assert bench.rooms()[-1] == 0
 
 
 # --- the database is away

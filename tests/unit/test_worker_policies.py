@@ -7,7 +7,18 @@ from hypothesis import strategies as st
 from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.output_tail import KEPT_BYTES, OutputTail
-from sexton_worker.core.pull_policy import GAP, LARGEST_PULL, NOTHING_PULLED, WAKE_LATE, exchange_in, pause, room
+from sexton_worker.core.pull_policy import (
+    AHEAD_SECONDS,
+    GAP,
+    LARGEST_PULL,
+    NOTHING_PULLED,
+    WAKE_LATE,
+    Pace,
+    capacity,
+    exchange_in,
+    pause,
+    room,
+)
 
 # --- pull policy
 
@@ -18,6 +29,26 @@ def test_room_is_what_is_free_and_nothing_while_draining() -> None:
     assert room(4, 5, is_draining=False) == 0
     assert room(9999, 0, is_draining=False) == LARGEST_PULL
     assert room(4, 0, is_draining=True) == 0
+
+
+def test_a_worker_takes_ahead_only_while_its_runs_are_short_and_no_more_than_it_runs_soon() -> None:
+    assert capacity(4, Pace()) == 4
+    quick = Pace().after([0.001] * 4)
+    assert capacity(4, quick) == 8  # doubles as long as everything ends between two exchanges
+    assert capacity(4, quick.after([0.001] * 8)) == 16
+    assert capacity(4, quick.after([0.001] * 500)) == LARGEST_PULL
+    assert capacity(4, quick.after([0.001])) == 8  # one that came early does not throw it back
+    assert capacity(4, quick.after([0.1] * 16)) == 4 + int(4 * AHEAD_SECONDS / 0.1)
+    assert capacity(4, quick.after([*[0.001] * 30, 1.0])) == 5
+    assert capacity(4, quick.after([*[0.001] * 30, 60.0])) == 4
+
+
+@given(slots=st.integers(1, 300), pasts=st.lists(st.lists(st.floats(0, 1e5), max_size=40), max_size=5))
+def test_the_capacity_is_never_below_the_slots_and_never_beyond_a_pull(slots: int, pasts: list[list[float]]) -> None:
+    pace = Pace()
+    for durations in pasts:
+        pace = pace.after(durations)
+    assert slots <= capacity(slots, pace) <= max(slots, LARGEST_PULL)
 
 
 def test_a_worker_with_nothing_to_say_and_no_room_leaves_the_database_alone() -> None:

@@ -27,7 +27,7 @@ class RunOrder:
 
 
 class Execution(Protocol):
-    """Runs orders side by side. It wakes the loop (by the wake-up it was made with) whenever a run has ended.
+    """Runs orders side by side, the rest in turn; wakes the loop, by the wake-up it was made with, at each end.
 
     Every started order ends exactly once in ``finished``, whatever happens to it; nothing here raises for what a
     job does. ``stop`` may be called from any thread.
@@ -35,6 +35,10 @@ class Execution(Protocol):
 
     def start(self, order: RunOrder) -> None:
         """Begin the run; returns at once. An order that cannot start ends as ``NOT_STARTED``."""
+        ...
+
+    def recall(self) -> tuple[int, ...]:
+        """Take back what has not begun for want of a free slot; its tokens, which will not end here."""
         ...
 
     def finished(self) -> tuple[EndedRun, ...]:

@@ -32,7 +32,7 @@ from sexton.jobs import JobDefinition
 from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store
 from sexton_worker.core import pull_policy
 from sexton_worker.core.completion import conclude
-from sexton_worker.core.pull_policy import NOTHING_PULLED
+from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
 from sexton_worker.core.runs import EndedRun, StopReason
 from sexton_worker.definitions import Definitions, UnreadableDefinition
 from sexton_worker.execution import Execution, RunOrder
@@ -43,6 +43,7 @@ from sexton_worker.worker_time import WorkerTime
 RETRY_SECONDS = 1.0
 PARTING_SECONDS = 20.0  # how long an ending worker tries to write its last results
 GIVEN_BACK = "given back: the worker stopped"
+SLOTS_BUSY = "given back: the worker's slots were busy"
 ANSWER_LOST = "given back: the answer that granted it was lost"
 
 
@@ -96,6 +97,9 @@ class WorkerLoop:
         self._running: dict[int, _Running] = {}
         self._unsent: dict[int, RunResult] = {}
         self._pulled = NOTHING_PULLED
+        self._pace = Pace()
+        self._durations: list[float] = []
+        self._ended_at = clock.elapsed()  # when a run ended last, or the first one of all began
         self._answer_lost = False
         self._is_away = False
         self._drain_by: float | None = None  # elapsed seconds; None: not draining
@@ -143,6 +147,7 @@ class WorkerLoop:
     def step(self) -> float:
         """Do all that can be done now; seconds until there can be more to do without a wake-up."""
         self._collect()
+        self._recall_stuck()
         self._stop_in_time()
         try:
             self._make_contact()
@@ -159,7 +164,10 @@ class WorkerLoop:
         if seconds is not None:
             return seconds
         now = self._clock.elapsed()
-        return self._until_drained(now, pull_policy.pause(self._room(), self._pulled, now, self._poll()))
+        seconds = pull_policy.pause(self._room(), self._pulled, now, self._poll())
+        if len(self._running) > self._own.slots:
+            seconds = min(seconds, pull_policy.RECALL_SECONDS)
+        return self._until_drained(now, seconds)
 
     def close(self) -> None:
         """Say in the worker's row that it stopped, if the database answers."""
@@ -177,6 +185,17 @@ class WorkerLoop:
             running = self._running.pop(ended.token, None)
             if running is not None:
                 self._unsent[ended.token] = self._result(running, ended)
+                self._durations.append(0.0 if ended.started is None else ended.ended - ended.started)
+                self._ended_at = self._clock.elapsed()
+
+    def _recall_stuck(self) -> None:
+        """What was taken ahead waits behind runs that became long: other workers may be free."""
+        waits = len(self._running) > self._own.slots
+        if not waits or self._clock.elapsed() - self._ended_at < pull_policy.RECALL_SECONDS:
+            return
+        self._pace = Pace()  # nothing more is taken ahead until runs are short again
+        for token in self._execution.recall():
+            self._return(self._running.pop(token).grant, SLOTS_BUSY)
 
     def _result(self, running: _Running, ended: EndedRun) -> RunResult:
         grant, finished_at = running.grant, self._time.instant(ended.ended)
@@ -257,6 +276,8 @@ class WorkerLoop:
             catch_up_concurrency=settings.catch_up_concurrency,
             results=tuple(self._unsent.values()),
         )
+        self._pace = self._pace.after(self._durations)
+        self._durations = []
         sent = self._clock.elapsed()
         self._answer_lost = True  # until the answer is here
         answer = self._time.observed(lambda: self._store.grants.step(request), lambda result: result.now)
@@ -308,6 +329,8 @@ class WorkerLoop:
 
     def _start(self, grant: Grant, definition: JobDefinition) -> None:
         del self._granted[grant.token]
+        if not self._running:
+            self._ended_at = self._clock.elapsed()
         self._running[grant.token] = _Running(grant, definition)
         rules = definition.run_rules()
         self._execution.start(RunOrder(grant, definition.name, rules, self._time.now() + rules.max_runtime))
@@ -338,7 +361,8 @@ class WorkerLoop:
 
     def _room(self) -> int:
         in_hand = len(self._granted) + len(self._running)
-        return pull_policy.room(self._own.slots, in_hand, is_draining=self._drain_by is not None)
+        holds = pull_policy.capacity(self._own.slots, self._pace)
+        return pull_policy.room(holds, in_hand, is_draining=self._drain_by is not None)
 
     def _poll(self) -> float:
         return self._own.poll.total_seconds()

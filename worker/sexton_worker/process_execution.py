@@ -5,6 +5,7 @@ A hung spawn, a full pipe or a slow kill holds up its own thread and nobody else
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import queue
 import threading
@@ -57,6 +58,16 @@ class ProcessExecution:
     def start(self, order: RunOrder) -> None:
         stop = self._stops[order.token] = StopSignal()
         self._orders.put((order, stop))
+
+    def recall(self) -> tuple[int, ...]:
+        recalled: list[int] = []
+        with contextlib.suppress(queue.Empty):
+            while (taken := self._orders.get_nowait()) is not None:
+                order, stop = taken
+                del self._stops[order.token]
+                stop.close()
+                recalled.append(order.token)
+        return tuple(recalled)
 
     def finished(self) -> tuple[EndedRun, ...]:
         ended: list[EndedRun] = []

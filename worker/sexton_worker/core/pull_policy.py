@@ -4,14 +4,23 @@ One exchange writes the results that have come in, promotes what they freed and
 pulls new work. So batches grow by themselves under load and are one run long
 when idle; and a result is written at once unless a pull is due within ``GAP``
 anyway, which then takes it along.
+
+Slots that run only short jobs would idle during every exchange. So a worker
+takes some claims ahead while its recent runs are short: twice as many as end
+between two exchanges, and no more than its slots run in ``AHEAD_SECONDS``. What
+waits longer than that behind a job that turns out long is given back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 GAP = 0.005  # seconds: what is due closer together than this is one exchange
 LARGEST_PULL = 200
+AHEAD_SECONDS = 0.25
+RECALL_SECONDS = 0.5
+REMEMBERED = 32  # runs; one long one among them and nothing is taken ahead
 WAKE_LATE = 0.001  # woken a little late, a claim is there; a little early, it costs another exchange
 
 
@@ -34,9 +43,32 @@ class Pulled:
 NOTHING_PULLED = Pulled(0, 0, 0, None)
 
 
-def room(slots: int, in_hand: int, *, is_draining: bool) -> int:
-    """How many grants to ask for: free slots, none while draining."""
-    return 0 if is_draining else max(0, min(LARGEST_PULL, slots - in_hand))
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast runs end. ``recent``: seconds of the last runs; ``ended``: runs between the last two exchanges."""
+
+    recent: tuple[float, ...] = ()
+    ended: int = 0
+    ended_before: int = 0
+
+    def after(self, durations: Sequence[float]) -> Pace:
+        """The pace once an exchange takes these results along."""
+        recent = (*self.recent, *durations)[-REMEMBERED:]
+        return Pace(recent, len(durations), self.ended)
+
+
+def capacity(slots: int, pace: Pace) -> int:
+    """How many claims may be in hand: the slots, and ahead of them what short runs will not keep waiting."""
+    if len(pace.recent) < min(slots, REMEMBERED):
+        return slots
+    longest = max(pace.recent)
+    in_time = int(slots * AHEAD_SECONDS / longest) if longest > 0 else LARGEST_PULL
+    return max(slots, min(LARGEST_PULL, slots + in_time, 2 * max(pace.ended, pace.ended_before)))
+
+
+def room(holds: int, in_hand: int, *, is_draining: bool) -> int:
+    """How many grants to ask for with ``holds`` as the capacity: what is free, nothing while draining."""
+    return 0 if is_draining else max(0, min(LARGEST_PULL, holds - in_hand))
 
 
 def exchange_in(results: int, free: int, last: Pulled, now: float) -> float | None:
