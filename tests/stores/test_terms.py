@@ -214,3 +214,20 @@ def test_a_transaction_that_waits_for_its_client_is_terminated(
         else:
             stays(lambda: terminated() == 0, during=1.5, what=f"{name} is left alone")
         assert is_terminated(connection) is is_stuck
+
+
+def test_a_client_stopped_between_two_messages_of_a_pipeline_is_terminated(
+    postgres_store: Store, postgres_ledger: str
+) -> None:
+    """Neither the idle nor the statement timeout sees it: the backend is active and waits for its client."""
+    with contextlib.closing(connect(postgres_ledger, "sexton worker")) as connection:
+        connection.autocommit = True
+        connection.execute("SET idle_in_transaction_session_timeout = '1s'")
+        connection.execute("SET statement_timeout = '1s'")
+        with contextlib.suppress(psycopg.Error), connection.pipeline():
+            connection.execute("BEGIN")
+            connection.execute("SELECT * FROM cluster FOR SHARE")
+            connection.pgconn.send_flush_request()
+            connection.pgconn.flush()  # and no Sync: what comes next is never sent
+            eventually(postgres_store.terms.terminate_stuck, within=20, what="the stuck backend is terminated")
+    assert postgres_store.terms.take(0, "n2", ElectedBy.DATABASE) is not None

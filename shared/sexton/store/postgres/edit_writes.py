@@ -109,7 +109,7 @@ INSERT INTO events (at, actor, action, job_id, detail)
 SELECT clock_timestamp(), %(actor)s, e.*
 FROM unnest(%(actions)s::text[], %(job_ids)s::bigint[], %(details)s::text[]) e(action, job_id, detail)
 """
-_NUMBER = """
+NUMBER = """
 WITH turn AS MATERIALIZED (SELECT 1 AS mine FROM (SELECT pg_advisory_xact_lock(%(lock)s)) l)
 UPDATE jobs SET changed = nextval('changes') FROM turn WHERE job_id = ANY (%(job_ids)s::bigint[]) AND turn.mine = 1
 """
@@ -145,7 +145,7 @@ class EditWrites:
         self._run(_PAUSE, [edit for edit in self._edits if edit.pauses is not None])
         self._run(_LIFT_QUARANTINE, [edit for edit in self._edits if edit.lifts_quarantine])
         self._record(withdrawn)
-        self._run(_NUMBER, self._edits)
+        self._run(NUMBER, self._edits)
         self._connection.execute("SELECT pg_notify('sexton_jobs', '')")
         if any(edit.resumes for edit in self._edits):
             self._connection.execute("SELECT pg_notify('sexton_work', '')")
