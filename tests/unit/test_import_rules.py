@@ -22,6 +22,7 @@ EDGES_OF_SEXTON = {
     "sexton.fencing": "gives users statements against their own databases",
     "sexton.jobfiles": "reads files",
     "sexton.logs": "sets logging up",
+    "sexton.process_settings": "reads files and the environment",
     "sexton.store": "is the database's edge",
     "sexton.testing": "serves users' tests",
 }
