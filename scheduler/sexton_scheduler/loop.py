@@ -145,7 +145,6 @@ class NodeLoop:
             standing=_standing(self._candidate, campaigns),
             lease=None if self._lease is None or leading is not None else _standing(self._lease, campaigns),
             is_leading=leading is not None,
-            confirmation=leading.confirmation if leading is not None else Confirmation.CONFIRMED,
             is_superseded=self._state.is_superseded,
             may_lead=may_lead,
             is_asked_to_resign=self._is_asked_to_resign(),

@@ -16,12 +16,13 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from types import FrameType
 
 import structlog
-from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.executors.pool import BasePoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
 import sexton
@@ -79,17 +80,19 @@ class Node:
             self._store, clock, self.state, candidate, lease, LoopOptions(name, inputs_id, options.poll)
         )
         self._heartbeat = HeartbeatLoop(self._beat_store, clock, self.state)
-        self._keeping = _keeping(self._keeper)
+        self._keeping_thread = ThreadPoolExecutor(1, thread_name_prefix="sexton housekeeping")
+        self._keeping = _keeping(self._keeper, self._keeping_thread)
         self._looping = threading.Thread(target=self._run_loop, name="sexton loop", daemon=True)
         self._beating = threading.Thread(target=self._run_heartbeat, name="sexton heartbeat", daemon=True)
         self._at_end: Callable[[], None] = lambda: None
+        self.fault: BaseException | None = None  # what ended the loop, if it was not asked to end
 
     def start(self, at_end: Callable[[], None] = lambda: None) -> None:
         """Begin; ``at_end`` is called from a thread of the node once it has ended."""
         self._at_end = at_end
+        self._keeping.start()
         self._beating.start()
         self._looping.start()
-        self._keeping.start()
 
     def stop(self) -> None:
         """Hand over, if leading, and end."""
@@ -110,10 +113,17 @@ class Node:
                     listener.close()
                 with contextlib.suppress(DatabaseUnreachable):
                     self._store.terms.forget(self.identity.name)
+        except BaseException as fault:  # a fault of Sexton's own: the process ends with it, and its successor goes on
+            self.fault = fault
         finally:
             self.state.stop()
-            self._keeping.shutdown(wait=False)
+            self._end_housekeeping()
             self._at_end()
+
+    def _end_housekeeping(self) -> None:
+        self._keeping.pause()
+        self._keeping_thread.submit(self._keeper.store.close)  # in the thread that opened it
+        self._keeping.shutdown(wait=True)
 
     def _run_heartbeat(self) -> None:
         with contextlib.closing(self._beat_store):
@@ -124,7 +134,8 @@ def run_node(options: NodeOptions) -> None:
     """Run a node until SIGTERM or SIGINT; call it from the main thread.
 
     Waits for services that are away. Raises ``WrongCluster`` where the database belongs to a cluster with another
-    coordinator, ``OldSchema`` where its tables are not this version's, ``InvalidSetting``.
+    coordinator, ``OldSchema`` where its tables are not this version's, ``InvalidSetting``; and whatever fault of
+    Sexton's own ended the node.
     """
     log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
     news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
@@ -143,6 +154,8 @@ def run_node(options: NodeOptions) -> None:
                 os._exit(128 + number)
             log.info("node.stopping", signal=number.name)
             node.stop()
+        if node.fault is not None:
+            raise node.fault
         log.info("node.stopped")
 
 
@@ -177,10 +190,17 @@ def _open(options: NodeOptions, part: str, answer_within: float = 10.0) -> Store
     )
 
 
-def _keeping(keeper: Housekeeper) -> BackgroundScheduler:
-    """APScheduler with one thread: the duties share one connection."""
+class _OneThread(BasePoolExecutor):  # type: ignore[misc]  # APScheduler ships no types
+    """APScheduler's executor over a thread that this module can use too."""
+
+    def __init__(self, thread: ThreadPoolExecutor) -> None:
+        super().__init__(thread)
+
+
+def _keeping(keeper: Housekeeper, thread: ThreadPoolExecutor) -> BackgroundScheduler:
+    """APScheduler on one thread: the duties share one connection."""
     scheduler = BackgroundScheduler(
-        executors={"default": ThreadPoolExecutor(1)},
+        executors={"default": _OneThread(thread)},
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         timezone="UTC",
     )

@@ -418,3 +418,17 @@ def test_a_lone_node_decides_nothing_for_a_minute_after_the_clock_jumped(cluster
     assert len(claims(cluster, job)) > before
     ((detail,),) = rows(cluster, "SELECT detail FROM events WHERE action = 'clock.accepted'")
     assert "a lone node" in detail
+
+
+def test_with_a_second_node_that_reads_the_same_clock_the_leader_goes_on_at_once(cluster: VirtualCluster) -> None:
+    cluster.set(horizon="0s")
+    (job,) = cluster.apply(cron_job("often", "*/10 * * * * *"))
+    cluster.node("one")
+    cluster.node("two")
+    cluster.run(5)
+    cluster.clock.database_ahead = timedelta(minutes=1)
+    cluster.run(12)
+    assert claims(cluster, job)[-1] > cluster.clock.database_now() - 10 * SECOND
+    details = [detail for (detail,) in rows(cluster, "SELECT detail FROM events WHERE action = 'clock.accepted'")]
+    assert details
+    assert all("a second node agrees" in detail for detail in details)

@@ -42,7 +42,6 @@ class Sighting:
     standing: Standing  # of its candidate at the coordinator
     lease: Standing | None = None  # of its leader-lease candidacy beside it; None where that is the coordinator
     is_leading: bool = False
-    confirmation: Confirmation = Confirmation.CONFIRMED  # of the term it leads
     is_superseded: bool = False  # a statement of its own said that its term is over
     may_lead: bool = True  # its inputs are the cluster's
     is_asked_to_resign: bool = False
