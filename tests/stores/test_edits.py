@@ -13,6 +13,7 @@ from sexton.errors import InvalidSetting, NotFound, Refused
 from sexton.jobs import MissedRules
 from sexton.store.protocol import ChangeDone, ChangeKind, JobChange, Store
 from sexton.terms import Strategy
+from tests.support.claim_rows import ClaimRows
 from tests.support.leader_scene import (
     MINUTE,
     SECOND,
@@ -25,6 +26,14 @@ from tests.support.leader_scene import (
     set_columns,
     ticks_after,
 )
+
+
+@pytest.fixture(autouse=True)
+def only_arrows(ledger_url: str) -> None:
+    """Refuse every change of a claim's state that `sexton.claims.ARROWS` does not have."""
+    scene = ClaimRows(ledger_url)
+    scene.guard_arrows()
+    scene.close()
 
 
 def edit(store: Store, kind: ChangeKind, job_id: int, **values: object) -> ChangeDone:
@@ -64,16 +73,16 @@ def test_a_revision_withdraws_what_was_written_ahead_and_takes_over_at_once(stor
     assert (old.in_force_until, new.in_force_since, new.in_force_until) == (done.effective_at, done.effective_at, None)
 
 
-@pytest.mark.parametrize(("state", "attempt"), [(State.RUNNING, 1), (State.SUCCEEDED, 1), (State.READY, 1)])
-def test_an_edit_counts_after_the_newest_tick_that_a_worker_had(
-    store: Store, ledger_url: str, state: State, attempt: int
-) -> None:
+@pytest.mark.parametrize("state", [State.RUNNING, State.SUCCEEDED, State.READY])
+def test_an_edit_counts_after_the_newest_tick_that_a_worker_had(store: Store, ledger_url: str, state: State) -> None:
     """No decided tick is repeated."""
     term = lead(store)
     (job,) = create(store, definition("a"))
     ticks = ticks_after(job, 5, step=MINUTE)
     store.ticks.commit(batch(store, term, [(job, ticks)]))
-    set_columns(ledger_url, "claims", {"scheduled_at": ticks[2]}, state=int(state), attempt=attempt)
+    set_columns(ledger_url, "claims", {"scheduled_at": ticks[2]}, state=int(State.RUNNING), token=1, attempt=1)
+    token = None if state is State.READY else 1
+    set_columns(ledger_url, "claims", {"scheduled_at": ticks[2]}, state=int(state), token=token)
     done = edit(store, ChangeKind.REVISE, job.job_id, definition=definition("a", MINUTE))
     assert (done.effective_at, done.withdrawn) == (ticks[2], 2)
     assert [row.scheduled_at for row in rows(ledger_url, "claims")] == ticks[:3]
@@ -210,11 +219,12 @@ def test_retiring_ends_the_job_and_rejects_its_proposals(store: Store, ledger_ur
     ticks = ticks_after(job, 3, step=MINUTE)
     proposal = NewProposal(job.job_id, 1, job.at - MINUTE, job.at, 60, job.at, job.at + MINUTE)
     store.ticks.commit(batch(store, term, [(job, ticks)], proposals=(proposal,)))
-    set_columns(ledger_url, "claims", {"scheduled_at": ticks[0]}, state=int(State.RUNNING), attempt=1)
+    set_columns(ledger_url, "claims", {"scheduled_at": ticks[0]}, state=int(State.RUNNING), token=1, attempt=1)
+    set_columns(ledger_url, "claims", {"scheduled_at": ticks[1]}, state=int(State.HELD))
     done = edit(store, ChangeKind.RETIRE, job.job_id, expected_revision=1)
-    assert (done.effective_at, done.withdrawn) == (ticks[0], 2)
-    assert [row.state for row in rows(ledger_url, "claims")] == [State.RUNNING]
-    assert [row.in_force_until for row in rows(ledger_url, "revisions")] == [ticks[0]]
+    assert (done.effective_at, done.withdrawn) == (ticks[1], 1)
+    assert [row.state for row in rows(ledger_url, "claims")] == [State.RUNNING, State.SKIPPED]
+    assert [row.in_force_until for row in rows(ledger_url, "revisions")] == [ticks[1]]
     (row,) = rows(ledger_url, "proposals")
     assert (row.state, row.answered_by) == ("rejected", "alice")
     assert store.edits.current_jobs() == ()

@@ -11,6 +11,7 @@ import pytest
 from sexton.claims import Origin, State
 from sexton.decisions import Cause, JobDecision, LatePlan, LateVerdict, NewProposal, SkipReason
 from sexton.store.protocol import ChangeKind, JobChange, JobRow, Store
+from tests.support.claim_rows import ClaimRows
 from tests.support.leader_scene import (
     MINUTE,
     SECOND,
@@ -25,6 +26,14 @@ from tests.support.leader_scene import (
 )
 
 FIRES = "fires"
+
+
+@pytest.fixture(autouse=True)
+def only_arrows(ledger_url: str) -> None:
+    """Refuse every change of a claim's state that `sexton.claims.ARROWS` does not have."""
+    scene = ClaimRows(ledger_url)
+    scene.guard_arrows()
+    scene.close()
 
 
 def write_late(store: Store, term: int, job: JobRow, count: int = 3) -> list[datetime]:
@@ -76,7 +85,9 @@ def test_paused_and_granted_claims_are_not_late(store: Store, ledger_url: str) -
     write_late(store, term, paused)
     write_late(store, term, granted)
     store.edits.edit([JobChange(ChangeKind.PAUSE, paused.job_id)], "alice")
-    set_columns(ledger_url, "claims", {"job_id": granted.job_id}, state=int(State.RUNNING), attempt=1, start_by=None)
+    set_columns(
+        ledger_url, "claims", {"job_id": granted.job_id}, state=int(State.RUNNING), token=1, attempt=1, start_by=None
+    )
     assert store.ticks.late_jobs() == ()
 
 
@@ -127,7 +138,7 @@ def test_a_plan_over_what_has_moved_decides_nothing(store: Store, ledger_url: st
     elif what == "seq":
         late = replace(late, seq=job.seq + 1)
     elif what == "granted":
-        set_columns(ledger_url, "claims", {"scheduled_at": ticks[1]}, state=int(State.RUNNING), attempt=1)
+        set_columns(ledger_url, "claims", {"scheduled_at": ticks[1]}, state=int(State.RUNNING), token=1, attempt=1)
     else:
         set_columns(ledger_url, "cluster", {"id": 1}, halted=True)
     before = rows(ledger_url, "claims")

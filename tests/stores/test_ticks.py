@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from sexton.claims import OnWorkerLost, Origin, Overlap, State
 from sexton.clock import SystemClock
 from sexton.decisions import (
@@ -18,6 +20,7 @@ from sexton.decisions import (
 )
 from sexton.jobs import FiringRules
 from sexton.store.protocol import ChangeKind, Channel, JobChange, JobRow, Store
+from tests.support.claim_rows import ClaimRows
 from tests.support.leader_scene import (
     MINUTE,
     SECOND,
@@ -32,6 +35,14 @@ from tests.support.leader_scene import (
     set_columns,
     ticks_after,
 )
+
+
+@pytest.fixture(autouse=True)
+def only_arrows(ledger_url: str) -> None:
+    """Refuse every change of a claim's state that `sexton.claims.ARROWS` does not have."""
+    scene = ClaimRows(ledger_url)
+    scene.guard_arrows()
+    scene.close()
 
 
 def skip(job: JobRow, upto: timedelta, count: int, **values: object) -> NewSkip:
