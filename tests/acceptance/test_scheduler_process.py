@@ -184,3 +184,38 @@ def test_a_database_that_hangs_ends_nothing(own_postgres_server: PostgresServer,
         assert_unbroken([tick for tick, _ in written(url)])
     finally:
         store.close()
+
+
+def test_a_node_waits_for_a_database_that_is_not_there_yet(
+    own_postgres_server: PostgresServer, processes: ProcessGroup
+) -> None:
+    url = own_postgres_server.create_database()
+    upgrade(url)
+    own_postgres_server.kill()
+    node = start(processes, url, "one")
+    eventually(lambda: "database.unreachable" in node.stderr(), within=LIMIT, what="the node says so")
+    own_postgres_server.start()
+    store = open_store(StoreOptions(url))
+    try:
+        leader_is(store, "one")
+    finally:
+        store.close()
+
+
+def test_a_second_sigterm_ends_a_node_whose_database_hangs_at_once(
+    own_postgres_server: PostgresServer, processes: ProcessGroup
+) -> None:
+    url = own_postgres_server.create_database()
+    upgrade(url)
+    store = open_store(StoreOptions(url))
+    node = start(processes, url, "one")
+    leader_is(store, "one")
+    store.close()
+    own_postgres_server.freeze()
+    try:
+        node.signal(signal.SIGTERM)
+        eventually(lambda: "node.stopping" in node.stderr(), within=LIMIT, what="the node begins to stop")
+        node.signal(signal.SIGTERM)
+        assert node.wait(within=5) == 128 + signal.SIGTERM
+    finally:
+        own_postgres_server.thaw()
