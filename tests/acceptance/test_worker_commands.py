@@ -6,6 +6,8 @@ import contextlib
 import os
 import resource
 import signal
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,8 +125,11 @@ def test_the_rest_of_a_group_is_ended_although_its_leader_went_at_once(runs: Run
 
 
 def test_who_left_the_group_is_not_hunted_but_reported(runs: Runs, tmp_path: Path) -> None:
-    """W05."""
+    """W05. Another cluster's process under the same token is none of ours."""
     note = tmp_path / "pid"
+    other = subprocess.Popen(["sleep", "300"], env={**os.environ, "SEXTON_TOKEN": "1"})
+    other_start = time.clock_gettime(time.CLOCK_BOOTTIME)
+    eventually(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) - other_start > 0.05, 10, "the run begins later")
     ended = runs.run(ShellTarget(f"setsid sh -c 'echo $$ > {note}; exec sleep 300' & sleep 300"), max_runtime=1)
     escaped = pid_in(note)
     try:
@@ -133,6 +138,8 @@ def test_who_left_the_group_is_not_hunted_but_reported(runs: Runs, tmp_path: Pat
         assert is_alive(escaped)
     finally:
         kill(escaped)
+        other.kill()
+        other.wait()
 
 
 def test_a_run_is_over_when_its_first_process_is(runs: Runs, tmp_path: Path) -> None:

@@ -114,11 +114,18 @@ def test_a_run_that_kills_its_process_fails_and_the_next_gets_another(
     assert pid_of_child(runs) != before
 
 
-@pytest.mark.parametrize("name", ["close_outputs", "close_everything", "fork_and_return"])
+@pytest.mark.parametrize("name", ["close_outputs", "close_everything"])
 def test_a_run_that_spoils_its_process_harms_no_other(runs: Runs, name: str) -> None:
     runs.run(job(name))
     for _ in range(3):
         assert_works(runs)
+
+
+def test_a_fork_that_a_job_lets_return_takes_no_work(runs: Runs, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    assert runs.run(job("fork_and_return", str(note))).exit_code == 0
+    eventually(lambda: not is_alive(int(note.read_text())), 30, "the second process ends")
+    assert_works(runs)
 
 
 @pytest.mark.parametrize(

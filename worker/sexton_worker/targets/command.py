@@ -27,12 +27,12 @@ def run_command(order: RunOrder, stop: StopSignal, clock: Clock, worker_environm
     """Run the order to its end in the calling thread. Nothing that the command does makes it raise."""
     environment = {**clean_environment(worker_environment), **job_environment(order)}
     argv = _argv(order)
+    started = clock.elapsed()
     try:
         group, outputs = _launch(order, argv, environment)
     except (OSError, ValueError) as error:
         code, why = _explain(error, argv[0], order.rules.cwd, environment)
         return not_started(order, clock.elapsed(), why, code)
-    started = clock.elapsed()
     supervision = Supervision(
         group,
         outputs,

@@ -31,7 +31,7 @@ def ended_process(
     if supervision.forced is None:
         error = "" if code == 0 or code in order.rules.success_codes else end_of(code)
     else:
-        error = _why_stopped(order, supervision) + _who_survived(order.token)
+        error = _why_stopped(order, supervision) + _who_survived(order.token, started)
     return EndedRun(
         token=order.token,
         ending=ending,
@@ -58,8 +58,8 @@ def _why_stopped(order: RunOrder, supervision: Supervision) -> str:
     return f"{reasons[supervision.forced or Ending.TIMED_OUT]}; ended by {how}"
 
 
-def _who_survived(token: int) -> str:
-    left = survivors(token)
+def _who_survived(token: int, since: float) -> str:
+    left = survivors(token, since)
     if not left:
         return ""
     named = ", ".join(map(str, left[:LISTED])) + (", ..." if len(left) > LISTED else "")

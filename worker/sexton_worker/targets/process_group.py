@@ -15,6 +15,8 @@ from pathlib import Path
 
 from sexton_worker.targets.environment import TOKEN
 
+_TICK = 1 / os.sysconf("SC_CLK_TCK")  # seconds; the kernel counts from boot, as the elapsed clock does
+
 
 class ProcessGroup:
     """Around a process started with ``start_new_session=True``. ``fileno()`` is readable once the leader exited."""
@@ -39,7 +41,7 @@ class ProcessGroup:
 
     def others(self) -> list[int]:
         """The living members besides the leader. Reads all of /proc: for the end of a run that was stopped."""
-        return [pid for pid, group in _processes() if group == self.pid and pid != self.pid]
+        return [pid for pid, group, _ in _processes() if group == self.pid and pid != self.pid]
 
     def reap(self) -> int:
         """Wait for the leader and give its id back; exit code, 128 + signal if a signal ended it."""
@@ -58,23 +60,26 @@ def end_of(code: int) -> str:
     return f"exited with code {code}"
 
 
-def survivors(token: int) -> list[int]:
-    """Processes that were started by the run with this token and still live, wherever they went."""
+def survivors(token: int, since: float) -> list[int]:
+    """Processes that the run with this token, begun at ``since`` (elapsed seconds), started and that still live.
+
+    The time keeps apart what other clusters on this machine left behind under the same token.
+    """
     mark = f"{TOKEN}={token}".encode()
     found: list[int] = []
-    for pid, _ in _processes():
+    for pid, _, started in _processes():
         with contextlib.suppress(OSError):
-            if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if started >= since - _TICK and mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 found.append(pid)
     return found
 
 
-def _processes() -> Iterator[tuple[int, int]]:
-    """(process id, group id) of all processes that are not zombies."""
+def _processes() -> Iterator[tuple[int, int, float]]:
+    """Process id, group id and start (elapsed seconds) of all processes that are not zombies."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                # After the name in parentheses, which may hold anything: state, parent, group.
+                # After the name in parentheses, which may hold anything: state, parent, group, ..., start.
                 fields = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()
                 if fields[0] not in "ZX":
-                    yield int(entry.name), int(fields[2])
+                    yield int(entry.name), int(fields[2]), int(fields[19]) * _TICK
