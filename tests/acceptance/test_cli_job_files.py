@@ -10,7 +10,7 @@ import pytest
 from sexton.store import open_store
 from sexton.store.protocol import CurrentJob, StoreOptions
 from sexton.store.schema import upgrade
-from tests.support.processes import ProcessGroup
+from tests.support.command_line import CommandLine
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "jobs"
 FIVE_MISTAKES = """\
@@ -51,6 +51,11 @@ def jobs_of(url: str) -> dict[str, CurrentJob]:
 
 
 @pytest.fixture
+def command(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
 def url(tmp_path: Path) -> str:
     """A database with its tables, where `sexton` looks for it when nothing else is said."""
     url = f"sqlite:///{tmp_path}/.sexton/sexton.db"
@@ -58,10 +63,10 @@ def url(tmp_path: Path) -> str:
     return url
 
 
-def test_five_mistakes_are_five_lines_and_nothing_is_applied(url: str, tmp_path: Path, processes: ProcessGroup) -> None:
+def test_five_mistakes_are_five_lines_and_nothing_is_applied(url: str, tmp_path: Path, command: CommandLine) -> None:
     (tmp_path / "five.yaml").write_text(FIVE_MISTAKES)
-    for command in (["validate", "five.yaml"], ["apply", "five.yaml", "--yes"]):
-        done = processes.run(*command)
+    for arguments in (["validate", "five.yaml"], ["apply", "five.yaml", "--yes"]):
+        done = command.run(*arguments)
         assert done.returncode == 1
         assert done.stdout == ""
         assert [line.split(" ")[0] for line in done.stderr.splitlines()] == [
@@ -74,24 +79,24 @@ def test_five_mistakes_are_five_lines_and_nothing_is_applied(url: str, tmp_path:
     assert jobs_of(url) == {}
 
 
-def test_one_bad_file_keeps_the_good_ones_out(url: str, tmp_path: Path, processes: ProcessGroup) -> None:
+def test_one_bad_file_keeps_the_good_ones_out(url: str, tmp_path: Path, command: CommandLine) -> None:
     folder = tmp_path / "jobs"
     folder.mkdir()
     jobs_file(folder, job("good"))
     (folder / "bad.yaml").write_text("version: 1\njobs:\n")
-    assert processes.run("apply", "jobs", "--yes").returncode == 1
+    assert command.run("apply", "jobs", "--yes").returncode == 1
     assert jobs_of(url) == {}
 
 
-def test_jobs_are_added_changed_renamed_and_retired(url: str, tmp_path: Path, processes: ProcessGroup) -> None:
-    done = processes.run("apply", jobs_file(tmp_path, job("a"), job("b"), job("c")), "--yes")
+def test_jobs_are_added_changed_renamed_and_retired(url: str, tmp_path: Path, command: CommandLine) -> None:
+    done = command.run("apply", jobs_file(tmp_path, job("a"), job("b"), job("c")), "--yes")
     assert done.returncode == 0, done.stderr
     assert "Plan: 3 added." in done.stdout
     first = jobs_of(url)
     assert list(first) == ["a", "b", "c"]
 
     file = jobs_file(tmp_path, job("a", "queue: slow"), job("bee", "renamed_from: b"))
-    done = processes.run("apply", file, "--yes")
+    done = command.run("apply", file, "--yes")
     assert done.returncode == 0, done.stderr
     assert "queue: default → slow" in done.stdout
     assert "b → bee" in done.stdout
@@ -101,61 +106,59 @@ def test_jobs_are_added_changed_renamed_and_retired(url: str, tmp_path: Path, pr
     assert second["bee"].hash_seed == "b"
     assert second["a"].revision == 2
 
-    done = processes.run("apply", file, "--yes")
+    done = command.run("apply", file, "--yes")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Nothing to change.")
 
-    done = processes.run("apply", file, "--yes", "--prune")
+    done = command.run("apply", file, "--yes", "--prune")
     assert done.returncode == 0, done.stderr
     assert list(jobs_of(url)) == ["a", "bee"]
 
 
-def test_too_much_pruning_is_refused_whole(url: str, tmp_path: Path, processes: ProcessGroup) -> None:
-    processes.run("apply", jobs_file(tmp_path, *(job(name) for name in "abcd")), "--yes")
-    done = processes.run("apply", jobs_file(tmp_path, job("a"), job("new")), "--yes", "--prune")
+def test_too_much_pruning_is_refused_whole(url: str, tmp_path: Path, command: CommandLine) -> None:
+    command.run("apply", jobs_file(tmp_path, *(job(name) for name in "abcd")), "--yes")
+    done = command.run("apply", jobs_file(tmp_path, job("a"), job("new")), "--yes", "--prune")
     assert done.returncode == 1
     assert "add --prune-limit 3" in done.stderr
     assert list(jobs_of(url)) == ["a", "b", "c", "d"]
-    done = processes.run("apply", jobs_file(tmp_path, job("a"), job("new")), "--yes", "--prune", "--prune-limit", "3")
+    done = command.run("apply", jobs_file(tmp_path, job("a"), job("new")), "--yes", "--prune", "--prune-limit", "3")
     assert done.returncode == 0, done.stderr
     assert list(jobs_of(url)) == ["a", "new"]
 
 
-def test_without_a_terminal_and_without_yes_nothing_is_applied(
-    url: str, tmp_path: Path, processes: ProcessGroup
-) -> None:
-    done = processes.run("apply", jobs_file(tmp_path, job("a")))
+def test_without_a_terminal_and_without_yes_nothing_is_applied(url: str, tmp_path: Path, command: CommandLine) -> None:
+    done = command.run("apply", jobs_file(tmp_path, job("a")))
     assert done.returncode == 1
     assert "Plan: 1 added." in done.stdout
     assert "add --yes" in done.stderr
     assert jobs_of(url) == {}
 
 
-def test_a_rename_from_nowhere_is_refused_at_its_place(url: str, tmp_path: Path, processes: ProcessGroup) -> None:
-    done = processes.run("apply", jobs_file(tmp_path, job("a", "renamed_from: old")), "--yes")
+def test_a_rename_from_nowhere_is_refused_at_its_place(url: str, tmp_path: Path, command: CommandLine) -> None:
+    done = command.run("apply", jobs_file(tmp_path, job("a", "renamed_from: old")), "--yes")
     assert done.returncode == 1
     assert done.stderr.startswith("jobs.yaml:3:")
     assert jobs_of(url) == {}
 
 
-def test_apply_as_json_is_what_was_done(url: str, tmp_path: Path, processes: ProcessGroup) -> None:
-    done = processes.run("apply", jobs_file(tmp_path, job("a")), "--yes", "-o", "json")
+def test_apply_as_json_is_what_was_done(url: str, tmp_path: Path, command: CommandLine) -> None:
+    done = command.run("apply", jobs_file(tmp_path, job("a")), "--yes", "-o", "json")
     assert done.returncode == 0, done.stderr
     (change,) = json.loads(done.stdout)
     assert (change["name"], change["kind"], change["revision"]) == ("a", "create", 1)
     assert change["effective_at"].endswith("Z")
 
 
-def test_the_examples_are_valid_and_apply(url: str, processes: ProcessGroup) -> None:
-    done = processes.run("validate", str(EXAMPLES), "-o", "json")
+def test_the_examples_are_valid_and_apply(url: str, command: CommandLine) -> None:
+    done = command.run("validate", str(EXAMPLES), "-o", "json")
     assert done.returncode == 0, done.stderr
     names = {row["job"] for row in json.loads(done.stdout)}
-    done = processes.run("apply", str(EXAMPLES), "--yes")
+    done = command.run("apply", str(EXAMPLES), "--yes")
     assert done.returncode == 0, done.stderr
     assert jobs_of(url).keys() == names
 
 
-def test_a_path_that_is_not_there_is_exit_1(processes: ProcessGroup) -> None:
-    done = processes.run("validate", "nowhere")
+def test_a_path_that_is_not_there_is_exit_1(command: CommandLine) -> None:
+    done = command.run("validate", "nowhere")
     assert (done.returncode, done.stderr.splitlines()) == (
         1,
         ["sexton: nowhere does not exist; name a job file or a folder of job files"],

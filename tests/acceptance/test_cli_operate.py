@@ -13,17 +13,23 @@ import pytest
 import sqlalchemy
 
 from sexton.store.schema import upgrade
+from tests.support.command_line import CommandLine
 from tests.support.processes import ProcessGroup
 from tests.support.waiting import eventually
 
 
 @pytest.fixture
-def database(tmp_path: Path, processes: ProcessGroup) -> Path:
+def command(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def database(tmp_path: Path, command: CommandLine) -> Path:
     """A database with one job, where `sexton` looks for it when nothing else is said."""
     path = tmp_path / ".sexton" / "sexton.db"
     upgrade(f"sqlite:///{path}")
     (tmp_path / "jobs.yaml").write_text("version: 1\njobs:\n  bell: {schedule: '0 5 * * *', command: [echo, ding]}\n")
-    assert processes.run("apply", "jobs.yaml", "--yes").returncode == 0
+    assert command.run("apply", "jobs.yaml", "--yes").returncode == 0
     return path
 
 
@@ -35,58 +41,63 @@ def events_of(database: Path) -> list[tuple[str, str]]:
     return [(row.actor, row.action) for row in rows]
 
 
-def test_trigger_writes_one_claim_a_request(database: Path, processes: ProcessGroup) -> None:
-    first = json.loads(processes.run("trigger", "BELL", "--request-id", "r1", "-o", "json").stdout)
-    again = json.loads(processes.run("trigger", "bell", "--request-id", "r1", "-o", "json").stdout)
-    other = json.loads(processes.run("trigger", "bell", "-o", "json").stdout)
+def test_trigger_writes_one_claim_a_request(database: Path, command: CommandLine) -> None:
+    first = json.loads(command.run("trigger", "BELL", "--request-id", "r1", "-o", "json").stdout)
+    again = json.loads(command.run("trigger", "bell", "--request-id", "r1", "-o", "json").stdout)
+    other = json.loads(command.run("trigger", "bell", "-o", "json").stdout)
     assert (first["name"], first["existed"], again["existed"], other["existed"]) == ("bell", False, True, False)
     assert first["scheduled_at"] == again["scheduled_at"] != other["scheduled_at"]
 
 
-def test_pause_and_resume_are_said_once_each(database: Path, processes: ProcessGroup) -> None:
-    paused = processes.run("pause", "bell", "--reason", "the rope is worn")
+def test_pause_and_resume_are_said_once_each(database: Path, command: CommandLine) -> None:
+    paused = command.run("pause", "bell", "--reason", "the rope is worn")
     assert (paused.returncode, paused.stdout[:11]) == (0, "bell paused")
-    assert processes.run("pause", "bell", "--reason", "again").returncode == 1
-    assert processes.run("resume", "bell").returncode == 0
-    assert processes.run("resume", "bell").returncode == 1
+    assert command.run("pause", "bell", "--reason", "again").returncode == 1
+    assert command.run("resume", "bell").returncode == 0
+    assert command.run("resume", "bell").returncode == 1
 
 
-def test_pause_wants_a_reason_on_one_line(database: Path, processes: ProcessGroup) -> None:
-    assert processes.run("pause", "bell").returncode == 2
-    assert processes.run("pause", "bell", "--reason", " ").returncode == 2
-    assert processes.run("pause", "bell", "--reason", "a\x1b[31m").returncode == 1
+def test_pause_wants_a_reason_on_one_line(database: Path, command: CommandLine) -> None:
+    assert command.run("pause", "bell").returncode == 2
+    assert command.run("pause", "bell", "--reason", " ").returncode == 2
+    assert command.run("pause", "bell", "--reason", "a\x1b[31m").returncode == 1
 
 
-def test_who_acts_is_in_the_audit_log(database: Path, processes: ProcessGroup) -> None:
-    done = processes.run("pause", "bell", "--reason", "x", env={"SUDO_USER": "mary"})
+def test_who_acts_is_in_the_audit_log(database: Path, command: CommandLine) -> None:
+    done = command.run("pause", "bell", "--reason", "x", env={"SUDO_USER": "mary"})
     assert done.returncode == 0, done.stderr
     actor, action = events_of(database)[-1]
     assert actor.startswith(f"mary/{pwd.getpwuid(os.geteuid()).pw_name}@")
     assert "pause" in action
 
 
-@pytest.mark.parametrize("command", [("trigger", "bel"), ("pause", "bel", "--reason", "x"), ("next", "--job", "bel")])
-def test_an_unknown_job_is_exit_1(database: Path, processes: ProcessGroup, command: tuple[str, ...]) -> None:
-    done = processes.run(*command)
+@pytest.mark.parametrize("arguments", [("trigger", "bel"), ("pause", "bel", "--reason", "x"), ("next", "--job", "bel")])
+def test_an_unknown_job_is_exit_1(database: Path, command: CommandLine, arguments: tuple[str, ...]) -> None:
+    done = command.run(*arguments)
     assert done.returncode == 1
     assert "bel" in done.stderr
 
 
-def test_settings_are_checked_against_each_other(database: Path, processes: ProcessGroup) -> None:
-    assert processes.run("settings", "set", "horizon", "30s").returncode == 0
-    assert processes.run("settings", "get", "horizon").stdout == "30s\n"
-    refused = processes.run("settings", "set", "horizon", "7s")
+def test_settings_are_checked_against_each_other(database: Path, command: CommandLine) -> None:
+    assert command.run("settings", "set", "horizon", "30s").returncode == 0
+    assert command.run("settings", "get", "horizon").stdout == "30s\n"
+    refused = command.run("settings", "set", "horizon", "7s")
     assert refused.returncode == 1
     assert "raise horizon" in refused.stderr
-    assert processes.run("settings", "set", "horizont", "7s").returncode == 1
-    rows = json.loads(processes.run("settings", "list", "-o", "json").stdout)
+    assert command.run("settings", "set", "horizont", "7s").returncode == 1
+    rows = json.loads(command.run("settings", "list", "-o", "json").stdout)
     assert {row["key"]: row["value"] for row in rows}["horizon"] == "30s"
 
 
-def test_nobody_to_resign_is_exit_1(database: Path, processes: ProcessGroup) -> None:
-    done = processes.run("leader", "resign")
+def test_nobody_to_resign_is_exit_1(database: Path, command: CommandLine) -> None:
+    done = command.run("leader", "resign")
     assert (done.returncode, done.stdout) == (1, "")
     assert "nobody leads" in done.stderr
+
+
+def test_a_job_s_ticks_come_from_the_cluster(database: Path, command: CommandLine) -> None:
+    done = command.run("next", "--job", "bell", "--after", "2026-01-01T00:00:00Z", "-n", "1", "-o", "json")
+    assert json.loads(done.stdout) == ["2026-01-01T05:00:00Z"]
 
 
 def test_a_node_leads_is_asked_to_resign_and_stops_at_sigterm(database: Path, processes: ProcessGroup) -> None:
@@ -102,11 +113,6 @@ def test_a_node_leads_is_asked_to_resign_and_stops_at_sigterm(database: Path, pr
     assert json.loads(asked[-1].stdout) == {"asked": "north"}
     node.signal(signal.SIGTERM)
     assert node.wait(within=60) == 0, node.report()
-
-
-def test_a_job_s_ticks_come_from_the_cluster(database: Path, processes: ProcessGroup) -> None:
-    done = processes.run("next", "--job", "bell", "--after", "2026-01-01T00:00:00Z", "-n", "1", "-o", "json")
-    assert json.loads(done.stdout) == ["2026-01-01T05:00:00Z"]
 
 
 def test_ctrl_c_is_exit_130(processes: ProcessGroup) -> None:

@@ -13,6 +13,7 @@ import pytest
 from sexton.store import open_store
 from sexton.store.protocol import StoreOptions
 from sexton.store.schema import upgrade
+from tests.support.command_line import CommandLine
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
 
@@ -25,6 +26,11 @@ def silent_port() -> Iterator[int]:
     """A port that takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
 
 
 @pytest.fixture
@@ -87,33 +93,33 @@ def test_a_locked_sqlite_file(processes: ProcessGroup, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("command", [("apply", "jobs.yaml", "--yes"), ("db", "check")], ids=["apply", "db check"])
 def test_a_database_without_tables_says_what_to_run(
-    processes: ProcessGroup, tmp_path: Path, postgres_url: str, kind: str, command: tuple[str, ...]
+    command: CommandLine, tmp_path: Path, postgres_url: str, kind: str, arguments: tuple[str, ...]
 ) -> None:
     (tmp_path / "jobs.yaml").write_text("version: 1\njobs: {}\n")
     url = postgres_url if kind == "postgresql" else f"sqlite:///{tmp_path}/none.db"
-    done = processes.run(*command, "--database", url)
+    done = command.run(*arguments, "--database", url)
     assert done.returncode == 1
     (sentence,) = done.stderr.splitlines()
     assert "run `sexton db upgrade`" in sentence
     assert not (tmp_path / "none.db").exists()
 
 
-def test_an_old_schema_says_what_to_run_and_the_command_helps(processes: ProcessGroup, tmp_path: Path) -> None:
+def test_an_old_schema_says_what_to_run_and_the_command_helps(command: CommandLine, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
     upgrade(url)
     with sqlite3.connect(tmp_path / "s.db") as database:
         database.execute("UPDATE alembic_version SET version_num = '0000'")
     database.close()
-    done = processes.run("settings", "list", "--database", url)
+    done = command.run("settings", "list", "--database", url)
     assert done.returncode == 1
     assert "has schema 0000" in done.stderr
     assert "run `sexton db upgrade`" in done.stderr
 
 
-def test_db_upgrade_makes_a_database_and_can_be_repeated(processes: ProcessGroup, postgres_url: str) -> None:
-    assert "(before: none)" in processes.run("db", "upgrade", "--database", postgres_url).stdout
-    assert "already" in processes.run("db", "upgrade", "--database", postgres_url).stdout
-    assert processes.run("db", "check", "--database", postgres_url).returncode == 0
+def test_db_upgrade_makes_a_database_and_can_be_repeated(command: CommandLine, postgres_url: str) -> None:
+    assert "(before: none)" in command.run("db", "upgrade", "--database", postgres_url).stdout
+    assert "already" in command.run("db", "upgrade", "--database", postgres_url).stdout
+    assert command.run("db", "check", "--database", postgres_url).returncode == 0
 
 
 def test_a_second_cluster_on_the_same_database_is_refused(processes: ProcessGroup, tmp_path: Path) -> None:
@@ -134,9 +140,9 @@ def test_a_second_cluster_on_the_same_database_is_refused(processes: ProcessGrou
     assert "Traceback" not in done.stderr
 
 
-def test_a_path_that_cannot_be_a_database_is_not_a_traceback(processes: ProcessGroup, tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_a_database_is_not_a_traceback(command: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for command in (("settings", "list"), ("db", "upgrade")):
-        done = processes.run(*command, "--database", f"sqlite:///{tmp_path}/file/s.db")
+    for arguments in (("settings", "list"), ("db", "upgrade")):
+        done = command.run(*arguments, "--database", f"sqlite:///{tmp_path}/file/s.db")
         assert done.returncode in (1, 3), done.stderr
         assert len(done.stderr.splitlines()) == 1
