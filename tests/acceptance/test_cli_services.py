@@ -91,7 +91,7 @@ def test_a_locked_sqlite_file(processes: ProcessGroup, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-@pytest.mark.parametrize("command", [("apply", "jobs.yaml", "--yes"), ("db", "check")], ids=["apply", "db check"])
+@pytest.mark.parametrize("arguments", [("apply", "jobs.yaml", "--yes"), ("db", "check")], ids=["apply", "db check"])
 def test_a_database_without_tables_says_what_to_run(
     command: CommandLine, tmp_path: Path, postgres_url: str, kind: str, arguments: tuple[str, ...]
 ) -> None:
