@@ -35,7 +35,8 @@ from sexton.store.protocol import Grant
 LARGEST_PULL = 500
 PRIORITIES = (2, 1, 0, -1, -2)
 _ORIGINS = tuple(Origin)
-_TRY_GATE = b"SELECT pg_try_advisory_xact_lock(%s, %s)"
+# With a transaction id, by which housekeeping knows a backend that may keep others waiting.
+_TRY_GATE = b"SELECT CASE WHEN pg_try_advisory_xact_lock(%s, %s) THEN pg_current_xact_id() IS NOT NULL END"
 _CATCH_UP_GATE = (0x5E870, 1)  # any two numbers; the advisory lock of all who pull the paced class
 
 GRANT_COLUMNS = (
