@@ -197,6 +197,8 @@ class PostgresConnection:
 
     def _connect_for_engine(self) -> psycopg.Connection[Any]:
         connection = self._connect()
+        # A reader may think for long over its snapshot; it locks nobody out.
+        connection.execute("SET idle_in_transaction_session_timeout = 0")
         connection.autocommit = False
         return connection
 

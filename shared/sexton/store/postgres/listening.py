@@ -26,14 +26,17 @@ class PostgresListener:
         self._channels = tuple(channels)
         self._wakeup = wakeup
         self._closing, self._close = os.pipe()
+        self._is_open = True
         self._thread = threading.Thread(target=self._run, name="sexton listener", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread and its connection; to be called once."""
-        os.close(self._close)  # the reading end becomes ready
-        self._thread.join()
-        os.close(self._closing)
+        """End the thread and its connection; a second call does nothing."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self._close)  # the reading end becomes ready
+            self._thread.join()
+            os.close(self._closing)
 
     def _run(self) -> None:
         while not self._is_closed(0):

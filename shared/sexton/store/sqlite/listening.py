@@ -81,11 +81,11 @@ class FileListener:
 
     def _look(self, connection: sqlite3.Connection) -> None:
         marks = ", ".join("?" for _ in self._names)
+        statement = f"SELECT coalesce(sum(value), 0) FROM counters WHERE name IN ({marks})"  # noqa: S608 - only marks
         seen: tuple[int, int] | None = None
         while not self._closed.is_set():
             (version,) = connection.execute("PRAGMA data_version").fetchone()  # cheap: moves when others commit
             if seen is None or version != seen[0]:
-                statement = f"SELECT coalesce(sum(value), 0) FROM counters WHERE name IN ({marks})"  # noqa: S608
                 (total,) = connection.execute(statement, self._names).fetchone()
                 if seen is None or total != seen[1]:  # the first look, too: what came before it is unknown
                     self._wakeup.set()

@@ -48,7 +48,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("the ledger is never taken back: restore a backup")
+    raise RuntimeError("the ledger is never taken back to an older schema: restore a backup")
 
 
 def _index(name: str, table: str, columns: list[str], *, where: str | None = None, unique: bool = False) -> None:
