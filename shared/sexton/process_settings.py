@@ -37,7 +37,7 @@ class LogFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """Every setting of a process. ``http``: ``HOST:PORT`` or None for off; ``allow``: None for everything."""
+    """Every setting of a process. ``allow``: None for everything."""
 
     database: str
     coordinator: str
@@ -46,7 +46,6 @@ class ProcessSettings:
     slots: int
     poll: timedelta
     drain: timedelta
-    http: str | None
     log: LogFormat
     allow: tuple[str, ...] | None
 
@@ -90,6 +89,7 @@ def load_process_settings(
             values[key] = _READINGS[key](value)
         except ValueError as error:
             raise InvalidSetting(f"{source}: {error}") from None
+    values.pop("http")  # read only to be refused
     return ProcessSettings(**values)
 
 
@@ -214,14 +214,9 @@ def _duration(least: timedelta) -> Callable[[object], timedelta]:
     return read
 
 
-def _http(value: object) -> str | None:
-    text = _text(value)
-    if text in ("off", ""):
-        return None
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"{text!r} is not an address; write HOST:PORT, such as 127.0.0.1:9101, or off")
-    return f"{host or '127.0.0.1'}:{port}"
+def _http(value: object) -> None:
+    if _text(value) not in ("off", ""):
+        raise ValueError("an address for metrics and health comes with a later version; leave it out, or write off")
 
 
 def _log(value: object) -> LogFormat:

@@ -28,7 +28,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
     assert settings.coordinator == "database:"
     assert settings.queues == ("default",)
     assert (settings.poll, settings.drain) == (timedelta(seconds=5), timedelta(seconds=30))
-    assert (settings.http, settings.log, settings.allow) == (None, LogFormat.CONSOLE, None)
+    assert (settings.log, settings.allow) == (LogFormat.CONSOLE, None)
     assert settings.slots >= 2
 
 
@@ -67,7 +67,7 @@ def test_a_named_file_is_the_only_one(tmp_path: Path) -> None:
         ({"queues": ","}, {}, "--queues: is empty"),
         ({"poll": "5"}, {}, "--poll: '5' is not a duration"),
         ({"poll": "1ms"}, {}, "too short"),
-        ({"http": "9101"}, {}, "write HOST:PORT"),
+        ({"http": "127.0.0.1:9101"}, {}, "--http: an address for metrics and health comes with a later version"),
         ({"log": "xml"}, {}, "neither console nor json"),
     ],
 )
