@@ -8,7 +8,6 @@ can take a wall-clock reading for an instant. Enumerations are small integers
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -16,7 +15,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    DateTime,
+    ColumnElement,
     Float,
     Identity,
     Index,
@@ -30,51 +29,22 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator, TypeEngine
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
-def to_micros(instant: datetime) -> int:
-    """An instant as SQLite keeps it: whole microseconds since the epoch."""
-    return (instant - _EPOCH) // _MICROSECOND
-
-
-def from_micros(micros: int) -> datetime:
-    """The instant that ``to_micros`` wrote."""
-    return _EPOCH + timedelta(microseconds=micros)
-
-
-class Instant(TypeDecorator[datetime]):
-    """A UTC instant; naive datetimes are refused."""
-
-    impl = DateTime
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        if dialect.name == "sqlite":
-            return dialect.type_descriptor(BigInteger())
-        return dialect.type_descriptor(DateTime(timezone=True))
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"naive datetime {value!r}: instants are timezone-aware UTC")
-        return to_micros(value) if dialect.name == "sqlite" else value
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return from_micros(value) if dialect.name == "sqlite" else value.astimezone(UTC)
-
+from sexton.store.instants import Instant as Instant
+from sexton.store.instants import from_micros as from_micros
+from sexton.store.instants import to_micros as to_micros
 
 # SQLite autoincrements INTEGER primary keys only.
 Key = BigInteger().with_variant(Integer, "sqlite")
 
 metadata = MetaData()
+
+
+def _where(condition: ColumnElement[bool] | str) -> dict[str, Any]:
+    """The condition of a partial index, for both databases."""
+    clause = text(condition) if isinstance(condition, str) else condition
+    return {"postgresql_where": clause, "sqlite_where": clause}
+
 
 cluster = Table(
     "cluster",
@@ -195,13 +165,7 @@ jobs = Table(
     Column("quarantine_reason", Text),
     Column("changed", BigInteger, nullable=False),  # grows with every edit: followers read what is newer
 )
-Index(
-    "jobs_name",
-    jobs.c.name_key,
-    unique=True,
-    postgresql_where=jobs.c.retired_at.is_(None),
-    sqlite_where=jobs.c.retired_at.is_(None),
-)
+Index("jobs_name", jobs.c.name_key, unique=True, **_where(jobs.c.retired_at.is_(None)))
 Index("jobs_changed", jobs.c.changed)
 
 revisions = Table(
@@ -274,45 +238,25 @@ claims = Table(
     PrimaryKeyConstraint("job_id", "scheduled_at"),
     postgresql_with={"fillfactor": 70},
 )
-_ready = text("state = 0 AND NOT blocked")
 _paced = "origin IN (1, 2, 3)"
 Index(
     "claims_ready",
     claims.c.queue,
     claims.c.priority,
     claims.c.available_at,
-    postgresql_where=text(f"state = 0 AND NOT blocked AND NOT ({_paced})"),
-    sqlite_where=text(f"state = 0 AND NOT blocked AND NOT ({_paced})"),
+    **_where(f"state = 0 AND NOT blocked AND NOT ({_paced})"),
 )
 Index(
     "claims_ready_paced",
     claims.c.queue,
     claims.c.priority,
     claims.c.available_at,
-    postgresql_where=text(f"state = 0 AND NOT blocked AND {_paced}"),
-    sqlite_where=text(f"state = 0 AND NOT blocked AND {_paced}"),
+    **_where(f"state = 0 AND NOT blocked AND {_paced}"),
 )
-Index(
-    "claims_parked",
-    claims.c.slot,
-    claims.c.scheduled_at,
-    postgresql_where=text("state = 2"),
-    sqlite_where=text("state = 2"),
-)
-Index("claims_lease", claims.c.lease_expires_at, postgresql_where=text("state = 1"), sqlite_where=text("state = 1"))
-Index(
-    "claims_start_by",
-    claims.c.start_by,
-    postgresql_where=text("state = 0 AND start_by IS NOT NULL"),
-    sqlite_where=text("state = 0 AND start_by IS NOT NULL"),
-)
-Index(
-    "claims_request",
-    claims.c.request_id,
-    unique=True,
-    postgresql_where=text("request_id IS NOT NULL"),
-    sqlite_where=text("request_id IS NOT NULL"),
-)
+Index("claims_parked", claims.c.slot, claims.c.scheduled_at, **_where("state = 2"))
+Index("claims_lease", claims.c.lease_expires_at, **_where("state = 1"))
+Index("claims_start_by", claims.c.start_by, **_where("state = 0 AND start_by IS NOT NULL"))
+Index("claims_request", claims.c.request_id, unique=True, **_where("request_id IS NOT NULL"))
 
 slots = Table(
     "slots",
@@ -344,13 +288,8 @@ runs = Table(
 )
 Index("runs_claim", runs.c.job_id, runs.c.scheduled_at)
 Index("runs_finished", runs.c.finished_at, runs.c.token)
-Index(
-    "runs_failed",  # what screens count and list first: failed, timed out, lost
-    runs.c.finished_at,
-    runs.c.token,
-    postgresql_where=text("outcome IN (4, 5, 6)"),
-    sqlite_where=text("outcome IN (4, 5, 6)"),
-)
+# What screens count and list first: failed, timed out, lost.
+Index("runs_failed", runs.c.finished_at, runs.c.token, **_where("outcome IN (4, 5, 6)"))
 
 outputs = Table(
     "outputs",
@@ -447,6 +386,4 @@ events = Table(
 )
 Index("events_at", events.c.at)
 
-# `tokens` numbers grants cluster-wide, `changes` numbers edits. PostgreSQL has them as
-# sequences, SQLite as rows of `counters`.
-SEQUENCES = ("tokens", "changes")
+# `tokens` numbers grants cluster-wide, `changes` numbers edits: sequences on PostgreSQL, rows of `counters` on SQLite.
