@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -23,13 +22,8 @@ def cluster() -> Iterator[VirtualCluster]:
     made.close()
 
 
-def rows(cluster: VirtualCluster, sql: str) -> list[tuple[Any, ...]]:
-    connection = cluster.store.connection._open  # type: ignore[attr-defined]  # the shared one, in memory
-    return list(connection.execute(sql).fetchall())
-
-
 def states(cluster: VirtualCluster) -> dict[tuple[str, str], int]:
-    found = rows(cluster, "SELECT state, origin, count(*) FROM claims GROUP BY 1, 2")
+    found = cluster.rows("SELECT state, origin, count(*) FROM claims GROUP BY 1, 2")
     return {(State(state).word, Origin(origin).word): count for state, origin, count in found}
 
 
@@ -46,7 +40,7 @@ def test_a_minutely_latest_job_without_a_worker_for_an_hour_runs_once_when_one_c
     assert found["ready", "catch_up"] == 1
     assert found.get(("merged", "schedule"), 0) + found.get(("merged", "catch_up"), 0) >= 57
     assert found["ready", "schedule"] <= 3  # ahead, or within start_within
-    reasons = rows(cluster, "SELECT DISTINCT cause FROM decisions")
+    reasons = cluster.rows("SELECT DISTINCT cause FROM decisions")
     assert reasons == [("claimed but not started",)]
     worker = cluster.store.grants.register("w", "here", "0", 1, ["default"], 4)
     assert pull(cluster, worker) <= 2
@@ -56,7 +50,7 @@ def test_late_claims_under_hold_extend_one_open_proposal(cluster: VirtualCluster
     (job,) = cluster.apply(cron_job("often", "* * * * *", "hold"))
     cluster.node("one")
     cluster.run(600, step=1.0)
-    ((count, state),) = rows(cluster, f"SELECT count, state FROM proposals WHERE job_id = {job}")
+    ((count, state),) = cluster.rows(f"SELECT count, state FROM proposals WHERE job_id = {job}")
     assert state == "open"
     assert count == states(cluster)["held", "schedule"] >= 7
 
@@ -93,7 +87,7 @@ def test_an_expired_lease_is_requeued_by_a_node_that_reached_the_database_for_on
     assert states(cluster)["running", "schedule"] == 1
     cluster.run(5)
     assert ("running", "schedule") not in states(cluster)
-    assert rows(cluster, "SELECT sum(losses) FROM claims") == [(1,)]
+    assert cluster.rows("SELECT sum(losses) FROM claims") == [(1,)]
 
 
 def test_after_an_outage_no_lease_is_taken_away_for_the_length_of_one(

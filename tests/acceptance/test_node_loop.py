@@ -1,17 +1,13 @@
-"""Nodes on virtual time over a real ledger: takeovers, hand-overs, outages, edits, clocks."""
+"""Who leads on virtual time over a real ledger: takeovers, hand-overs, a coordinator that is away, clocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
-from sexton.claims import Origin
-from sexton.errors import DatabaseUnreachable
-from sexton.store.protocol import ChangeKind, JobChange
 from sexton.store.tables import from_micros
 from sexton.terms import Confirmation, ElectedBy
 from sexton_scheduler.election.candidate import Standing
@@ -28,20 +24,6 @@ def cluster() -> Iterator[VirtualCluster]:
     made.close()
 
 
-def rows(cluster: VirtualCluster, sql: str) -> list[tuple[Any, ...]]:
-    connection = cluster.store.connection._open  # type: ignore[attr-defined]  # the shared one, in memory
-    return list(connection.execute(sql).fetchall())
-
-
-def claims(cluster: VirtualCluster, job_id: int) -> list[datetime]:
-    found = rows(cluster, f"SELECT scheduled_at FROM claims WHERE job_id = {job_id} ORDER BY 1")
-    return [from_micros(one) for (one,) in found]
-
-
-def skips(cluster: VirtualCluster, job_id: int) -> list[tuple[str, int]]:
-    return rows(cluster, f"SELECT reason, count FROM skips WHERE job_id = {job_id} ORDER BY after")
-
-
 # --- the textbook scenario ------------------------------------------------------------------------
 
 
@@ -55,13 +37,13 @@ def test_with_the_horizon_the_claim_for_two_is_written_before_the_leader_dies(cl
     leader.is_alive = False
     cluster.run_until(TWO)
     assert successor.term is None  # nobody leads at 02:00
-    ((tick, written, available),) = rows(cluster, "SELECT scheduled_at, written_at, available_at FROM claims")
+    ((tick, written, available),) = cluster.rows("SELECT scheduled_at, written_at, available_at FROM claims")
     assert from_micros(tick) == from_micros(available) == TWO
     assert from_micros(written) < TWO - 10 * SECOND
     cluster.run_until(TWO + MINUTE)
     assert successor.term == 2
-    assert claims(cluster, billing) == [TWO]
-    assert rows(cluster, "SELECT * FROM decisions") == []  # nothing was missed, nothing is late yet
+    assert cluster.claims(billing) == [TWO]
+    assert cluster.rows("SELECT * FROM decisions") == []  # nothing was missed, nothing is late yet
 
 
 def test_without_the_horizon_the_successor_decides_the_tick_by_policy_on_record(cluster: VirtualCluster) -> None:
@@ -76,14 +58,14 @@ def test_without_the_horizon_the_successor_decides_the_tick_by_policy_on_record(
     leader.is_alive = False
     cluster.run_until(TWO + MINUTE)
     assert successor.term == 2
-    assert claims(cluster, late) == [TWO]
-    assert claims(cluster, skipped) == []
-    assert skips(cluster, skipped) == [("skipped", 1)]
-    recorded = dict(rows(cluster, "SELECT job_id, reason FROM decisions WHERE term = 2 AND cause = 'takeover'"))
+    assert cluster.claims(late) == [TWO]
+    assert cluster.claims(skipped) == []
+    assert cluster.skips(skipped) == [("skipped", 1)]
+    recorded = dict(cluster.rows("SELECT job_id, reason FROM decisions WHERE term = 2 AND cause = 'takeover'"))
     assert recorded[late].startswith("daily, 1 missed: 02:00:00 fired ")
     assert recorded[skipped] == "daily, 1 missed: 1 skipped (policy skip: older than grace 10s)"
-    ((predecessor, ended, gap_from, gap_until),) = rows(
-        cluster, "SELECT predecessor, predecessor_ended, gap_from, gap_until FROM takeovers WHERE term = 2"
+    ((predecessor, ended, gap_from, gap_until),) = cluster.rows(
+        "SELECT predecessor, predecessor_ended, gap_from, gap_until FROM takeovers WHERE term = 2"
     )
     assert (predecessor, ended) == ("one", "vanished")
     assert TWO - 20 * SECOND <= from_micros(gap_from) <= TWO - 10 * SECOND
@@ -109,9 +91,9 @@ def test_a_stopped_leader_hands_over_within_a_step(cluster: VirtualCluster) -> N
     successor.step()  # woken by the notification of the seat that became empty
     assert successor.term == 2
     cluster.run(30)
-    ticks = claims(cluster, job)
+    ticks = cluster.claims(job)
     assert ticks == [ticks[0] + n * SECOND for n in range(len(ticks))]
-    assert rows(cluster, "SELECT predecessor_ended FROM takeovers WHERE term = 2") == [("resigned",)]
+    assert cluster.rows("SELECT predecessor_ended FROM takeovers WHERE term = 2") == [("resigned",)]
 
 
 def test_a_leader_asked_to_resign_does_not_win_again_while_another_waits(cluster: VirtualCluster) -> None:
@@ -142,23 +124,23 @@ def test_a_frozen_leader_that_wakes_writes_nothing_and_steps_down(cluster: Virtu
     leader.is_alive = False
     cluster.run(20)
     assert successor.term == 2
-    written = len(claims(cluster, job))
+    written = len(cluster.claims(job))
     leader.is_alive = True
     assert leader.term == 1  # it still believes
     leader.step()
-    assert len(claims(cluster, job)) == written
+    assert len(cluster.claims(job)) == written
     cluster.run(2)
     assert [leader.term, successor.term] == [None, 2]
-    assert rows(cluster, "SELECT count(*) FROM takeovers") == [(2,)]
+    assert cluster.rows("SELECT count(*) FROM takeovers") == [(2,)]
 
 
 def test_a_node_with_other_inputs_never_campaigns(cluster: VirtualCluster) -> None:
     """Invariant 8."""
-    rows(cluster, "UPDATE cluster SET coordinator = 'database:', inputs_id = '1999a/1'")
+    cluster.rows("UPDATE cluster SET coordinator = 'database:', inputs_id = '1999a/1'")
     stranger = cluster.node("one")
     cluster.run(60)
     assert stranger.term is None
-    assert rows(cluster, "SELECT term FROM cluster") == [(0,)]
+    assert cluster.rows("SELECT term FROM cluster") == [(0,)]
 
 
 # --- a coordinator that can be away ---------------------------------------------------------------
@@ -217,7 +199,7 @@ def test_an_outage_of_the_coordinator_does_not_stop_the_schedule(cluster: Virtua
         assert leader.term == 1
         assert confirmation(leader) is Confirmation.UNCONFIRMED
     assert candidate.campaigns == 2  # LOST: it campaigned again
-    assert claims(cluster, job)[-1] >= cluster.clock.database_now() + 59 * SECOND
+    assert cluster.claims(job)[-1] >= cluster.clock.database_now() + 59 * SECOND
     candidate.now = Standing.ELECTED
     cluster.run(2)
     assert leader.term == 1  # confirmed in the term it had
@@ -260,146 +242,11 @@ def test_a_leader_that_dies_while_the_coordinator_is_away_is_followed_by_the_lea
     cluster.run(10)  # failover.database_after 30s
     assert other.term == 2
     assert confirmation(other) is Confirmation.DEGRADED
-    assert rows(cluster, "SELECT elected_by FROM takeovers WHERE term = 2") == [("database",)]
+    assert cluster.rows("SELECT elected_by FROM takeovers WHERE term = 2") == [("database",)]
     two.now = Standing.ELECTED  # the coordinator is back and confirms it
     cluster.run(2)
     assert other.term == 2
     assert confirmation(other) is Confirmation.CONFIRMED
-
-
-# --- the ledger -----------------------------------------------------------------------------------
-
-
-def test_a_new_job_is_planned_when_it_is_notified(cluster: VirtualCluster) -> None:
-    cluster.node("one")
-    cluster.run(5)
-    (job,) = cluster.apply(cron_job("often", "* * * * * *"))
-    cluster.run(0)
-    assert len(claims(cluster, job)) >= 60
-
-
-def test_a_revised_job_has_no_claims_of_its_old_schedule_ahead(cluster: VirtualCluster) -> None:
-    cluster.node("one")
-    (job,) = cluster.apply(cron_job("often", "* * * * * *"))
-    cluster.run(5)
-    change = JobChange(ChangeKind.REVISE, job_id=job, definition=cron_job("often", "*/10 * * * * *"))
-    (done,) = cluster.store.edits.edit([change], "tests")
-    cluster.run(5)
-    assert all(tick.second % 10 == 0 for tick in claims(cluster, job) if tick > done.effective_at)
-    assert any(tick > done.effective_at for tick in claims(cluster, job))
-
-
-def test_a_pause_is_one_growing_record_and_ends_without_a_gap(cluster: VirtualCluster) -> None:
-    cluster.node("one")
-    (job,) = cluster.apply(cron_job("often", "*/10 * * * * *"))
-    cluster.run(5)
-    cluster.store.edits.edit([JobChange(ChangeKind.PAUSE, job_id=job, why="moving house")], "ops")
-    cluster.run(65)
-    assert skips(cluster, job) == [("paused", 7)]  # at 10, 20 .. 70 s
-    cluster.run(60)
-    assert skips(cluster, job) == [("paused", 13)]
-    cluster.store.edits.edit([JobChange(ChangeKind.RESUME, job_id=job)], "ops")
-    cluster.run(30)
-    ((_, upto, count),) = rows(cluster, "SELECT after, upto, count FROM skips")
-    assert count == 13
-    assert claims(cluster, job)[0] == from_micros(upto) + 10 * SECOND
-    assert rows(cluster, "SELECT count(*) FROM decisions") == [(0,)]
-
-
-def test_a_successor_lets_the_record_of_a_pause_grow_on(cluster: VirtualCluster) -> None:
-    leader, _ = cluster.node("one"), cluster.node("two")
-    (job,) = cluster.apply(cron_job("often", "*/10 * * * * *"))
-    cluster.run(5)
-    cluster.store.edits.edit([JobChange(ChangeKind.PAUSE, job_id=job)], "ops")
-    cluster.run(30)
-    leader.is_alive = False
-    cluster.run(60)
-    assert skips(cluster, job) == [("paused", 9)]
-
-
-def test_a_pass_above_the_limit_holds_every_tick_it_would_fire(cluster: VirtualCluster) -> None:
-    cluster.set(horizon="0s", catch_up__hold_above="10")
-    jobs = cluster.apply(*(cron_job(f"job{n}", "* * * * * *", "all") for n in range(3)))
-    leader, _ = cluster.node("one"), cluster.node("two")
-    cluster.run(5)
-    leader.is_alive = False
-    cluster.run(15)
-    held = rows(cluster, "SELECT sum(count), count(*) FROM proposals WHERE state = 'open'")
-    assert held[0][0] > 10
-    assert held[0][1] == 3
-    for job in jobs:
-        assert [reason for reason, _ in skips(cluster, job)] == ["held"]
-    assert rows(cluster, f"SELECT count(*) FROM claims WHERE origin = {int(Origin.CATCH_UP)}") == [(0,)]
-
-
-def test_a_leader_without_its_database_goes_on_where_it_stopped(
-    cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Invariant 7: an answer that was lost is found out by reading."""
-    cluster.set(horizon="0s")
-    (job,) = cluster.apply(cron_job("often", "*/10 * * * * *", "all"))
-    leader = cluster.node("one")
-    cluster.run(25)
-    ticks = leader.store.ticks
-    commit = ticks.commit
-    lost: list[int] = []
-
-    def committed_unheard(batch: object) -> object:
-        commit(batch)  # type: ignore[arg-type]  # handed through
-        lost.append(1)
-        raise DatabaseUnreachable("the answer was lost")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ticks, "commit", committed_unheard)
-        cluster.run(10)
-    assert lost
-    with monkeypatch.context() as patched:
-        patched.setattr(leader.store.terms, "cluster", _away)
-        patched.setattr(leader.store.terms, "beat", _away)
-        patched.setattr(ticks, "commit", _away)
-        cluster.run(45)
-    cluster.run(20)
-    assert leader.term == 1
-    found = claims(cluster, job)
-    assert found == [found[0] + n * 10 * SECOND for n in range(len(found))]
-    assert found[-1] >= cluster.clock.database_now() - 10 * SECOND
-    causes = rows(cluster, "SELECT cause, fired FROM decisions WHERE cause <> 'claimed but not started'")
-    assert [cause for cause, _ in causes] == ["late leader"]
-    assert causes[0][1] >= 4
-    assert rows(cluster, "SELECT value FROM counters WHERE name = 'swallowed'") == []
-
-
-def _away(*_: object) -> None:
-    raise DatabaseUnreachable("the database does not answer")
-
-
-def test_a_job_that_cannot_be_read_is_quarantined_and_stops_nobody_else(cluster: VirtualCluster) -> None:
-    """Invariant 9."""
-    bad, good = cluster.apply(cron_job("bad", "* * * * *"), cron_job("good", "* * * * *"))
-    rows(cluster, f"UPDATE revisions SET schedule = '{{\"parts\": []}}' WHERE job_id = {bad}")
-    cluster.node("one")
-    cluster.run(61)
-    assert claims(cluster, bad) == []
-    assert len(claims(cluster, good)) == 2
-    ((reason,),) = rows(cluster, f"SELECT quarantine_reason FROM jobs WHERE job_id = {bad}")
-    assert "InvalidSchedule" in reason
-
-
-def test_a_halted_cluster_decides_nothing_and_catches_up_afterwards(cluster: VirtualCluster) -> None:
-    cluster.set(horizon="0s")
-    (job,) = cluster.apply(cron_job("often", "* * * * * *", "all"))
-    leader = cluster.node("one")
-    cluster.run(5)
-    rows(cluster, "UPDATE cluster SET halted = 1")
-    cluster.run(2)
-    written = len(claims(cluster, job))
-    cluster.run(10)
-    assert len(claims(cluster, job)) == written
-    rows(cluster, "UPDATE cluster SET halted = 0")
-    cluster.run(5)
-    assert leader.term == 1
-    ticks = claims(cluster, job)
-    assert ticks == [ticks[0] + n * SECOND for n in range(len(ticks))]
 
 
 # --- clocks ---------------------------------------------------------------------------------------
@@ -409,14 +256,14 @@ def test_a_lone_node_decides_nothing_for_a_minute_after_the_clock_jumped(cluster
     (job,) = cluster.apply(cron_job("often", "*/10 * * * * *"))
     leader = cluster.node("one")
     cluster.run(5)
-    before = len(claims(cluster, job))
+    before = len(cluster.claims(job))
     cluster.clock.database_ahead = timedelta(hours=1)
     cluster.run(55)
-    assert len(claims(cluster, job)) == before
+    assert len(cluster.claims(job)) == before
     assert leader.term == 1
     cluster.run(10)
-    assert len(claims(cluster, job)) > before
-    ((detail,),) = rows(cluster, "SELECT detail FROM events WHERE action = 'clock.accepted'")
+    assert len(cluster.claims(job)) > before
+    ((detail,),) = cluster.rows("SELECT detail FROM events WHERE action = 'clock.accepted'")
     assert "a lone node" in detail
 
 
@@ -428,7 +275,7 @@ def test_with_a_second_node_that_reads_the_same_clock_the_leader_goes_on_at_once
     cluster.run(5)
     cluster.clock.database_ahead = timedelta(minutes=1)
     cluster.run(12)
-    assert claims(cluster, job)[-1] > cluster.clock.database_now() - 10 * SECOND
-    details = [detail for (detail,) in rows(cluster, "SELECT detail FROM events WHERE action = 'clock.accepted'")]
+    assert cluster.claims(job)[-1] > cluster.clock.database_now() - 10 * SECOND
+    details = [detail for (detail,) in cluster.rows("SELECT detail FROM events WHERE action = 'clock.accepted'")]
     assert details
     assert all("a second node agrees" in detail for detail in details)

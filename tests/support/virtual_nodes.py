@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sexton.clock import Clock, Wakeup
 from sexton.inputs import own_inputs
 from sexton.jobs import CommandTarget, JobDefinition, MissedPolicy, MissedRules
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, Channel, JobChange, Store, StoreOptions
+from sexton.store.tables import from_micros
 from sexton_scheduler.election.candidate import Candidate, NodeIdentity
 from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.heartbeat import HeartbeatLoop
@@ -157,6 +159,20 @@ class VirtualCluster:
         """Settings of the cluster; ``__`` stands for the dot."""
         for key, value in settings.items():
             self.store.edits.set_setting(key.replace("__", "."), value, "tests")
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run one statement on the ledger, instants as SQLite keeps them."""
+        with self.store.connection.transaction() as connection:  # type: ignore[attr-defined]  # it is SQLite's
+            return list(connection.execute(statement).fetchall())
+
+    def claims(self, job_id: int) -> list[datetime]:
+        """The ticks of the job that have a claim, in order."""
+        found = self.rows(f"SELECT scheduled_at FROM claims WHERE job_id = {job_id} ORDER BY 1")
+        return [from_micros(one) for (one,) in found]
+
+    def skips(self, job_id: int) -> list[tuple[str, int]]:
+        """Reason and count of the job's skip records, in order."""
+        return self.rows(f"SELECT reason, count FROM skips WHERE job_id = {job_id} ORDER BY after")
 
     def close(self) -> None:
         for node in self.nodes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,19 +42,22 @@ def test_replaced_entries_do_not_pile_up() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["push", "remove", "pop"]), st.integers(0, 5), ticks)))
-def test_it_behaves_like_a_dictionary_sorted_by_tick(steps: list[tuple[str, int, object]]) -> None:
-    heap, model = FireHeap(), dict[int, object]()
+def test_it_behaves_like_a_dictionary_sorted_by_tick(steps: list[tuple[str, int, datetime]]) -> None:
+    heap, model = FireHeap(), dict[int, datetime]()
     for what, job_id, tick in steps:
         if what == "push":
-            heap.push(job_id, tick)  # type: ignore[arg-type]  # the strategy gives instants
+            heap.push(job_id, tick)
             model[job_id] = tick
         elif what == "remove":
             heap.remove(job_id)
             model.pop(job_id, None)
         else:
-            expected = min(((t, j) for j, t in model.items() if t <= tick), default=(None, None))[1]  # type: ignore[operator]
-            assert heap.pop(tick) == expected  # type: ignore[arg-type]  # the strategy gives instants
-            if expected is not None:
-                model.pop(expected)
-        assert heap.peek() == min(model.values(), default=None)  # type: ignore[type-var]
+            due = sorted((t, j) for j, t in model.items() if t <= tick)
+            assert heap.pop(tick) == (due[0][1] if due else None)
+            for _, first in due[:1]:
+                del model[first]
+        assert heap.peek() == min(model.values(), default=None)
+        assert heap.due(NOON + timedelta(seconds=10)) == [
+            job for tick, job in sorted((t, j) for j, t in model.items()) if tick <= NOON + timedelta(seconds=10)
+        ]
         assert len(heap) == len(model)

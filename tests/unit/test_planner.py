@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from sexton.claims import Origin
-from sexton.decisions import Cause, CommitResult, Interval, SkipReason
+from sexton.decisions import Cause, CommitResult, Interval, PlannedJob, SkipReason
 from sexton.schedules import EverySchedule, Schedule
 from sexton_scheduler.core.pacing import start_instants
 from sexton_scheduler.core.planner import Draft, MissedPass, Planner
@@ -18,10 +18,9 @@ from tests.support.planned_jobs import MINUTELY, NOON, SECONDLY, ago, job, revis
 HORIZON = timedelta(seconds=60)
 
 
-def planner(*jobs: object) -> Planner:
+def planner(*jobs: PlannedJob) -> Planner:
     made = Planner()
-    for one in jobs:
-        made.put(one)  # type: ignore[arg-type]
+    made.put_all(jobs)
     return made
 
 
