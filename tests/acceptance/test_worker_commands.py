@@ -124,6 +124,17 @@ def test_the_rest_of_a_group_is_ended_although_its_leader_went_at_once(runs: Run
     eventually(lambda: not is_alive(pid_in(note)), 10, "the group is gone")
 
 
+def test_the_rest_of_a_group_gets_its_time_too(runs: Runs, tmp_path: Path) -> None:
+    ready, clean = tmp_path / "pid", tmp_path / "clean"
+    child = f"trap 'sleep 0.5; touch {clean}; exit' TERM; echo $$ > {ready}; while :; do sleep 0.1; done"
+    token = runs.start(ShellTarget(f'sh -c "{child.replace("$$", "$PPID")}" & wait'), kill_after=60)
+    pid_in(ready)
+    runs.execution.stop(token, StopReason.CANCELLED)
+    ended = runs.end_of(token)
+    assert (ended.exit_code, ended.error) == (143, "cancelled on request; ended by SIGTERM")
+    assert clean.exists()
+
+
 def test_who_left_the_group_is_not_hunted_but_reported(runs: Runs, tmp_path: Path) -> None:
     """W05. Another cluster's process under the same token is none of ours."""
     note = tmp_path / "pid"

@@ -118,7 +118,14 @@ def test_a_run_that_kills_its_process_fails_and_the_next_gets_another(
 def test_a_run_that_spoils_its_process_harms_no_other(runs: Runs, name: str) -> None:
     runs.run(job(name))
     for _ in range(3):
-        assert_works(runs)
+        assert runs.run(job("write_both", "all there")).stderr == b"all there by stderr\n"
+
+
+def test_an_idle_process_that_died_is_replaced(runs: Runs) -> None:
+    pid = pid_of_child(runs)
+    os.kill(pid, 9)
+    eventually(lambda: not is_alive(pid), 30, "it is gone")
+    assert_works(runs)
 
 
 def test_a_fork_that_a_job_lets_return_takes_no_work(runs: Runs, tmp_path: Path) -> None:

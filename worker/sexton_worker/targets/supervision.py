@@ -98,8 +98,6 @@ class Supervision:
                 self._stop.noticed()
                 self._obey()
             self._keep_time()
-        if not self.is_killed and self._group.others():
-            self._kill()
 
     def _obey(self) -> None:
         if self._stop.reason is not None:
