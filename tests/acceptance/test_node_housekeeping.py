@@ -9,7 +9,7 @@ import pytest
 
 from sexton.claims import Origin, State
 from sexton.errors import DatabaseUnreachable
-from sexton.store.protocol import StepRequest
+from sexton.store.protocol import ChangeKind, JobChange, StepRequest
 from sexton_scheduler.core.reach import Reach
 from sexton_scheduler.housekeeping import decide_late_claims
 from tests.support.virtual_nodes import TWO, VirtualCluster, cron_job
@@ -61,6 +61,15 @@ def test_late_claims_under_skip_are_skipped_on_record(cluster: VirtualCluster) -
     cluster.run(600, step=1.0)
     assert states(cluster)["skipped", "schedule"] >= 7
     assert set(states(cluster)) == {("skipped", "schedule"), ("ready", "schedule")}
+
+
+def test_late_claims_of_a_retired_job_are_decided_too(cluster: VirtualCluster) -> None:
+    (job,) = cluster.apply(cron_job("often", "* * * * *", "skip"))
+    cluster.node("one")
+    cluster.run(130, step=1.0)
+    cluster.store.edits.edit([JobChange(ChangeKind.RETIRE, job_id=job)], "ops")
+    cluster.run(120, step=1.0)
+    assert set(states(cluster)) == {("skipped", "schedule")}
 
 
 def test_only_the_leader_decides_late_claims(cluster: VirtualCluster) -> None:

@@ -78,6 +78,20 @@ def test_late_claims_are_listed_by_job_with_what_the_planner_needs(store: Store)
     assert (found.revision.revision, found.revision.since) == (1, late.at)
 
 
+def test_late_claims_of_a_retired_job_are_listed_too(store: Store, ledger_url: str) -> None:
+    term = lead(store)
+    (new,) = create(store, definition("late"))
+    set_columns(ledger_url, "cursors", {"job_id": new.job_id}, at=store.now() - MINUTE)
+    job = read(store, new.job_id)
+    ticks = write_late(store, term, job)
+    store.edits.edit([JobChange(ChangeKind.RETIRE, job_id=job.job_id)], "tests")
+    set_columns(ledger_url, "cursors", {"job_id": job.job_id}, at=store.now())
+    assert store.ticks.read_jobs([job.job_id]) == ()  # every tick of it is decided
+    (found,) = store.ticks.late_jobs()
+    assert (found.job.name, found.job.revisions) == ("late", ())
+    assert [one.scheduled_at for one in found.claims] == ticks
+
+
 def test_paused_and_granted_claims_are_not_late(store: Store, ledger_url: str) -> None:
     """Time parked or paused does not count."""
     term = lead(store)

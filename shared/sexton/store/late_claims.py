@@ -37,6 +37,17 @@ def late_job_rows(
     )
 
 
+# A retired job has no row among those that can have undecided ticks, but its claims may still be late.
+ENDED_JOBS = """
+SELECT j.job_id, j.name, c.seq, c.at FROM jobs j JOIN cursors c ON c.job_id = j.job_id WHERE j.retired_at IS NOT NULL
+"""
+
+
+def ended_job(job_id: int, name: str, seq: int, at: datetime) -> JobRow:
+    """A retired job whose ticks are all decided."""
+    return JobRow(job_id, name, seq, at, (), (), "", None, is_quarantined=False)
+
+
 def late_state(verdict: LateVerdict) -> State:
     """The state that a verdict gives the claim: READY where it fires after all."""
     return _STATES[verdict.becomes]

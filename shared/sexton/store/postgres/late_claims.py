@@ -7,7 +7,7 @@ granted or decided meanwhile, the counts of the plan no longer hold, and the job
 from __future__ import annotations
 
 from sexton.decisions import LatePlan
-from sexton.store.late_claims import late_job_rows, late_values
+from sexton.store.late_claims import ENDED_JOBS, ended_job, late_job_rows, late_values
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.job_rows import read_jobs
 from sexton.store.postgres.tick_commit import FENCE, MAY_WRITE
@@ -32,6 +32,8 @@ SELECT r.job_id, r.revision, r.schedule, r.firing, r.in_force_since, r.in_force_
 FROM unnest(%(job_ids)s::bigint[], %(revisions)s::integer[]) n(job_id, revision)
 JOIN revisions r USING (job_id, revision)
 """
+
+_ENDED = f"{ENDED_JOBS} AND j.job_id = ANY (%(job_ids)s::bigint[])"
 
 _DECIDE = f"""
 WITH {FENCE},
@@ -95,7 +97,10 @@ def late_jobs(store: PostgresConnection, limit: int) -> tuple[LateJobRow, ...]:
         newest = {job_id: revision for job_id, _, _, _, revision in claims}
         values = {"job_ids": list(newest), "revisions": list(newest.values())}
         revisions = connection.execute(_REVISIONS, values).fetchall()
-    return late_job_rows(claims, revisions, {job.job_id: job for job in read_jobs(store, list(newest))})
+        ended = connection.execute(_ENDED, {"job_ids": list(newest)}).fetchall()
+    jobs = {row[0]: ended_job(*row) for row in ended}
+    jobs.update((job.job_id, job) for job in read_jobs(store, list(newest)))
+    return late_job_rows(claims, revisions, jobs)
 
 
 def decide_late(store: PostgresConnection, plan: LatePlan) -> int:

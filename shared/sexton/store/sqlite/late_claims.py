@@ -7,7 +7,7 @@ import sqlite3
 
 from sexton.claims import State
 from sexton.decisions import LatePlan, NewProposal
-from sexton.store.late_claims import late_job_rows, late_state
+from sexton.store.late_claims import ENDED_JOBS, ended_job, late_job_rows, late_state
 from sexton.store.protocol import Channel, LateJobRow
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.job_rows import read_jobs
@@ -31,6 +31,7 @@ _REVISION = """
 SELECT job_id, revision, schedule, firing, in_force_since, in_force_until FROM revisions
 WHERE job_id = ? AND revision = ?
 """
+_ENDED = f"{ENDED_JOBS} AND j.job_id IN (SELECT value FROM json_each(:job_ids))"  # noqa: S608 - the part is a constant
 _CURSOR = "SELECT 1 FROM cursors WHERE job_id = ? AND seq = ?"
 _STILL_LATE = f"SELECT 1 FROM claims WHERE job_id = :job_id AND scheduled_at = :tick AND {_IS_LATE}"  # noqa: S608 - so
 _FIRE = """
@@ -62,7 +63,10 @@ def late_jobs(store: SqliteConnection, limit: int) -> tuple[LateJobRow, ...]:
             for pair in newest.items()
             for row in connection.execute(_REVISION, pair)
         ]
-    return late_job_rows(claims, revisions, {job.job_id: job for job in read_jobs(store, list(newest))})
+        ended = connection.execute(_ENDED, {"job_ids": json.dumps(list(newest))}).fetchall()
+    jobs = {job_id: ended_job(job_id, name, seq, from_micros(at)) for job_id, name, seq, at in ended}
+    jobs.update((job.job_id, job) for job in read_jobs(store, list(newest)))
+    return late_job_rows(claims, revisions, jobs)
 
 
 def decide_late(store: SqliteConnection, plan: LatePlan) -> int:
