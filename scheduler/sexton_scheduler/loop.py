@@ -74,6 +74,7 @@ class NodeLoop:
         self._looked_at = 0.0
         self._refreshed_at: float | None = None
         self._failures = 0
+        self._unreached_from = 0.0
         self._said_aside = ""
         self._is_done = False
         self._log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
@@ -271,13 +272,30 @@ class NodeLoop:
 
     def _retry(self, error: DatabaseUnreachable) -> float:
         self._failures += 1
+        self._cluster = None  # the next step must reach the database, or fail again
         if self._failures == 1:
+            self._unreached_from = self._clock.elapsed()
             self._log.warning("database.unreachable", error=str(error))
         if self._state.is_stopping and self._failures >= GOODBYE_TRIES:
             # A leader that cannot say good-bye just goes: its heartbeat stops.
             self._leave_office()
             return self._end()
+        self._make_way()
         return min(RETRY_MOST, RETRY_FIRST * self._failures)
+
+    def _make_way(self) -> None:
+        """Whoever is elected and has not reached the database for a session lets others try: they may reach it.
+
+        A leader keeps its term until it is superseded, and campaigns again once it reaches the database.
+        """
+        unreached = self._clock.elapsed() - self._unreached_from
+        if (
+            self._lease is not None  # the leader lease makes way by itself
+            and unreached >= self._state.settings.session.total_seconds()
+            and self._candidate.standing() is Standing.ELECTED
+        ):
+            self._log.warning("candidate.makes_way", unreached_seconds=round(unreached, 1))
+            self._candidate.resign()
 
 
 def _standing(candidate: Candidate, campaigns: bool) -> Standing:

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from sexton.errors import DatabaseUnreachable
 from sexton.store.tables import from_micros
 from sexton.terms import Confirmation, ElectedBy
 from sexton_scheduler.election.candidate import Standing
@@ -247,6 +248,34 @@ def test_a_leader_that_dies_while_the_coordinator_is_away_is_followed_by_the_lea
     cluster.run(2)
     assert other.term == 2
     assert confirmation(other) is Confirmation.CONFIRMED
+
+
+def test_an_elected_node_cut_off_from_the_database_makes_way(
+    cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, leader = scripted(cluster, "one")
+    two, other = scripted(cluster, "two")
+    cluster.run(1)
+    one.now = Standing.ELECTED
+    cluster.run(2)
+    with monkeypatch.context() as patched:
+        patched.setattr(leader.store.terms, "cluster", _away)
+        patched.setattr(leader.store.terms, "beat", _away)
+        patched.setattr(leader.store.ticks, "commit", _away)
+        cluster.run(5)
+        assert one.standing() is Standing.ELECTED  # less than a session
+        cluster.run(3)
+        assert one.standing() is Standing.OUT  # another may be elected, and it does not campaign
+        two.now = Standing.ELECTED
+        cluster.run(3)
+        assert other.term == 2
+    cluster.run(5)
+    assert leader.term is None
+    assert one.standing() is Standing.WAITING
+
+
+def _away(*_: object) -> None:
+    raise DatabaseUnreachable("the database does not answer")
 
 
 # --- clocks ---------------------------------------------------------------------------------------
