@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 
+from sexton.store.postgres import arrays
 from sexton.store.protocol import RunResult
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # stands for null in arrays, whose types then never change
@@ -25,9 +26,9 @@ _NO_CODE = -(2**31)
 _BACK = "(d.outcome = 0 AND NOT c.cancel_requested)"
 
 _COMPLETE = f"""WITH d AS MATERIALIZED (
-  SELECT * FROM unnest(%(jobs)b::bigint[], %(ticks)b::timestamptz[], %(tokens)b::bigint[], %(outcomes)b::smallint[],
-   %(started)b::timestamptz[], %(finished)b::timestamptz[], %(codes)b::int[], %(errors)b::text[],
-   %(retries)b::timestamptz[], %(uses)b::boolean[], %(stdout)b::bigint[], %(stderr)b::bigint[])
+  SELECT * FROM unnest(%(jobs)s::bigint[], %(ticks)s::timestamptz[], %(tokens)s::bigint[], %(outcomes)s::smallint[],
+   %(started)s::timestamptz[], %(finished)s::timestamptz[], %(codes)s::int[], %(errors)s::text[],
+   %(retries)s::timestamptz[], %(uses)s::boolean[], %(stdout)s::bigint[], %(stderr)s::bigint[])
    d(job_id, scheduled_at, token, outcome, started_at, finished_at, exit_code, error, retry_at, uses_retry,
     stdout_bytes, stderr_bytes)),
  ok AS (UPDATE claims c SET
@@ -56,7 +57,7 @@ _ACCEPTED = b"\nSELECT token, state FROM ok"
 # Put before the last line where there is output, which most runs of no-ops have not.
 _KEEP_OUTPUT = b""",
  said AS (INSERT INTO outputs (token, stdout, stderr) SELECT o.token, o.stdout, o.stderr
-  FROM unnest(%(speakers)b::bigint[], %(out)b::bytea[], %(err)b::bytea[]) o(token, stdout, stderr)
+  FROM unnest(%(speakers)s::bigint[], %(out)s::bytea[], %(err)s::bytea[]) o(token, stdout, stderr)
   JOIN ok ON ok.token = o.token)"""
 
 # The allowance of a claim to start anew, from its revision; where that is gone, the one it was written with.
@@ -83,7 +84,7 @@ UPDATE claims c SET state = 0,
  FROM head WHERE c.ctid = head.tid RETURNING c.job_id, c.scheduled_at"""  # noqa: S608 - built from constants
 
 _PROMOTE_AFTER = f"""WITH f AS MATERIALIZED (
-  SELECT c.slot, count(*) AS free FROM unnest(%(jobs)b::bigint[], %(ticks)b::timestamptz[]) d(job_id, scheduled_at)
+  SELECT c.slot, count(*) AS free FROM unnest(%(jobs)s::bigint[], %(ticks)s::timestamptz[]) d(job_id, scheduled_at)
   JOIN claims c ON c.job_id = d.job_id AND c.scheduled_at = d.scheduled_at WHERE c.overlap <> 0 GROUP BY c.slot),
  {_PROMOTE}""".encode()  # noqa: S608 - built from constants
 
@@ -105,41 +106,40 @@ def complete(
     Sorted by claim, so that writers of several claims lock them in one order.
     """
     ordered = sorted(results, key=lambda result: (result.job_id, result.scheduled_at))
-    jobs = [result.job_id for result in ordered]
-    ticks = [result.scheduled_at for result in ordered]
+    jobs = arrays.big_ints([result.job_id for result in ordered])
+    ticks = arrays.instants([result.scheduled_at for result in ordered])
     arguments: dict[str, object] = {
         "jobs": jobs,
         "ticks": ticks,
-        "tokens": [result.token for result in ordered],
-        "outcomes": [int(result.outcome) for result in ordered],
-        "started": [result.started_at or _NEVER for result in ordered],
-        "finished": [result.finished_at for result in ordered],
-        "codes": [_NO_CODE if result.exit_code is None else result.exit_code for result in ordered],
-        "errors": [result.error.replace("\0", "\N{REPLACEMENT CHARACTER}") for result in ordered],
-        "retries": [result.retry_at or _NEVER for result in ordered],
-        "uses": [result.uses_retry for result in ordered],
-        "stdout": [result.stdout_bytes for result in ordered],
-        "stderr": [result.stderr_bytes for result in ordered],
+        "tokens": arrays.big_ints([result.token for result in ordered]),
+        "outcomes": arrays.small_ints([result.outcome for result in ordered]),
+        "started": arrays.instants([result.started_at or _NEVER for result in ordered]),
+        "finished": arrays.instants([result.finished_at for result in ordered]),
+        "codes": arrays.ints([_NO_CODE if result.exit_code is None else result.exit_code for result in ordered]),
+        "errors": arrays.texts([result.error for result in ordered]),
+        "retries": arrays.instants([result.retry_at or _NEVER for result in ordered]),
+        "uses": arrays.booleans([result.uses_retry for result in ordered]),
+        "stdout": arrays.big_ints([result.stdout_bytes for result in ordered]),
+        "stderr": arrays.big_ints([result.stderr_bytes for result in ordered]),
         "never": _NEVER,
         "worker": worker_id,
     }
     statement = _COMPLETE
     if spoken := [result for result in ordered if result.stdout or result.stderr]:
         statement += _KEEP_OUTPUT
-        arguments["speakers"] = [result.token for result in spoken]
-        arguments["out"] = [result.stdout for result in spoken]
-        arguments["err"] = [result.stderr for result in spoken]
+        arguments["speakers"] = arrays.big_ints([result.token for result in spoken])
+        arguments["out"] = arrays.blobs([result.stdout for result in spoken])
+        arguments["err"] = arrays.blobs([result.stderr for result in spoken])
     written = connection.execute(statement + _ACCEPTED, arguments, prepare=True)
-    return written, promote_after(connection, jobs, ticks)
+    return written, connection.execute(_PROMOTE_AFTER, {"jobs": jobs, "ticks": ticks}, prepare=True)
 
 
-def promote_after(
-    connection: psycopg.Connection[Any], jobs: Sequence[int], ticks: Sequence[datetime]
-) -> psycopg.Cursor[Any]:
+def promote_after(connection: psycopg.Connection[Any], claims: Sequence[tuple[int, datetime]]) -> None:
     """Promote for each of these claims, which held a slot, the oldest claim parked on it."""
-    return connection.execute(_PROMOTE_AFTER, {"jobs": list(jobs), "ticks": list(ticks)}, prepare=True)
+    jobs, ticks = [job_id for job_id, _ in claims], [scheduled_at for _, scheduled_at in claims]
+    connection.execute(_PROMOTE_AFTER, {"jobs": jobs, "ticks": ticks}, prepare=False)
 
 
 def sweep(connection: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
     """Promote for every free slot row the oldest parked claim of its group."""
-    return connection.execute(_SWEEP)
+    return connection.execute(_SWEEP, prepare=False)

@@ -24,7 +24,7 @@ import psycopg
 
 from sexton.claims import State
 from sexton.jobs import JobDefinition
-from sexton.store.postgres import completion, leases
+from sexton.store.postgres import arrays, completion, leases
 from sexton.store.postgres.pull import grants_of, look_ahead, plan_by_index, pull, pull_paced
 from sexton.store.protocol import Channel, Grant, Renewal, Requeued, RunResult, StepRequest, StepResult
 
@@ -50,7 +50,7 @@ class PostgresGrants:
 
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
-        self._planned: psycopg.Connection[Any] | None = None
+        self._prepared: psycopg.Connection[Any] | None = None
         self._turn = 0
 
     # --- the worker's row ---------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class PostgresGrants:
         queues = self._rotated(request.queues)
         written = promoted = pulled = ahead = None
         with self._connection.autocommit() as connection:
-            self._plan_by_index(connection)
+            self._prepare(connection)
             with connection.pipeline():
                 connection.execute(b"BEGIN")
                 if request.results:
@@ -121,10 +121,11 @@ class PostgresGrants:
         self._turn = (self._turn + 1) % len(queues)
         return queues[self._turn :] + queues[: self._turn]
 
-    def _plan_by_index(self, connection: psycopg.Connection[Any]) -> None:
-        if connection is not self._planned:
+    def _prepare(self, connection: psycopg.Connection[Any]) -> None:
+        if connection is not self._prepared:
+            arrays.register(connection)
             plan_by_index(connection)
-            self._planned = connection
+            self._prepared = connection
 
     # --- a run --------------------------------------------------------------------------------------
 
@@ -154,7 +155,7 @@ class PostgresGrants:
             requeued = leases.requeue(connection, limit, poison_after)
             ended = [one for one in requeued if one.state != State.READY]
             if ended:  # a claim that is ready again takes its slot itself
-                completion.promote_after(connection, [one.job_id for one in ended], [one.scheduled_at for one in ended])
+                completion.promote_after(connection, [(one.job_id, one.scheduled_at) for one in ended])
             if requeued:
                 connection.execute(_NOTIFY_WORK)
         return requeued

@@ -1,6 +1,7 @@
 """Leases: renewed while a worker lives, and what becomes of a claim when one runs out.
 
-Each function is one statement that commits by itself: a process stopped anywhere in here holds no lock.
+Each function is one statement that commits by itself: a process stopped anywhere in here holds no lock. They are rare
+and planned anew each time, for the tables as they are.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ _ORPHANS = f"""SELECT {GRANT_COLUMNS} FROM claims
 
 def renew(connection: psycopg.Connection[Any], worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
     """Renew what is still held and not locked by anyone else."""
-    row = connection.execute(_RENEW, {"worker": worker_id, "tokens": list(tokens), "lease": lease}).fetchone()
+    row = connection.execute(
+        _RENEW, {"worker": worker_id, "tokens": list(tokens), "lease": lease}, prepare=False
+    ).fetchone()
     assert row is not None  # noqa: S101 - an aggregate is one row
     now, held, cancel = row
     return Renewal(frozenset(held or ()), frozenset(cancel or ()), now, now + lease)
@@ -77,11 +80,11 @@ def renew(connection: psycopg.Connection[Any], worker_id: int, tokens: Sequence[
 
 def requeue(connection: psycopg.Connection[Any], limit: int, poison_after: int) -> tuple[Requeued, ...]:
     """Take claims from workers that let their lease run out; their slot rows are free then."""
-    rows = connection.execute(_REQUEUE, {"limit": limit, "poison": poison_after})
+    rows = connection.execute(_REQUEUE, {"limit": limit, "poison": poison_after}, prepare=False)
     return tuple(Requeued(job_id, at, token, State(state)) for job_id, at, token, state in rows)
 
 
 def orphans(connection: psycopg.Connection[Any], worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
     """Running claims of this worker under other tokens."""
-    rows = connection.execute(_ORPHANS, {"worker": worker_id, "known": list(known)})
+    rows = connection.execute(_ORPHANS, {"worker": worker_id, "known": list(known)}, prepare=False)
     return tuple(grant_of(row) for row in rows)

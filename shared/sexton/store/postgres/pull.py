@@ -35,6 +35,7 @@ from sexton.store.protocol import Grant
 LARGEST_PULL = 500
 PRIORITIES = (2, 1, 0, -1, -2)
 _ORIGINS = tuple(Origin)
+_NO_JITTER = timedelta(0)
 # With a transaction id, by which housekeeping knows a backend that may keep others waiting.
 _TRY_GATE = b"SELECT CASE WHEN pg_try_advisory_xact_lock(%s, %s) THEN pg_current_xact_id() IS NOT NULL END"
 _CATCH_UP_GATE = (0x5E870, 1)  # any two numbers; the advisory lock of all who pull the paced class
@@ -205,7 +206,7 @@ def grant_of(row: tuple[Any, ...]) -> Grant:
         attempt=row[5],
         retries=row[6],
         slot=row[7],
-        jitter=timedelta(milliseconds=row[8]),
+        jitter=timedelta(milliseconds=row[8]) if row[8] else _NO_JITTER,
         at_most_once=row[9],
         lease_expires_at=row[10],
     )
