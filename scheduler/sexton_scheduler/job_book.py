@@ -113,13 +113,13 @@ class JobBook:
 
     def _put(self, rows: Iterable[JobRow]) -> None:
         self._definitions.forget_unused(len(self._planner.jobs))
+        jobs: list[PlannedJob] = []
         for row in rows:
             try:
-                job = self._definitions.planned_job(row)
+                jobs.append(self._definitions.planned_job(row))
             except Exception as error:  # invariant 9: a text that cannot be read is that job's fault alone
                 self._planner.drop(row.job_id)
                 if not row.is_quarantined:
                     reason = f"{type(error).__name__}: {error}"[:500]
                     self._planner.faults[row.job_id] = Quarantine(row.job_id, row.name, reason)
-                continue
-            self._planner.put(job)
+        self._planner.put_all(jobs)

@@ -33,6 +33,14 @@ class FireHeap:
         if len(self._entries) > 2 * len(self._next) + 1000:
             self.rebuild(self._next.items())
 
+    def place(self, job_id: int, tick: datetime) -> None:
+        """As ``push``, for many jobs at once: the heap is in order again after ``settle``."""
+        self._next[job_id] = tick
+
+    def settle(self) -> None:
+        """Put the heap in order after ``place``."""
+        self.rebuild(self._next.items())
+
     def rebuild(self, ticks: Iterable[tuple[int, datetime]]) -> None:
         """These jobs and no others, in one go."""
         self._next = dict(ticks)

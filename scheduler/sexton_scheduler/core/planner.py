@@ -13,7 +13,7 @@ in no two commits is the database's to say (invariant 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -103,6 +103,7 @@ class Planner:
         self._cache = TickCache()
         self._live = FireHeap()
         self._paused = FireHeap()
+        self._is_bulk = False
 
     # --- jobs ---
 
@@ -117,9 +118,17 @@ class Planner:
         self.jobs[job.job_id] = job
         self._place(job)
 
-    def put_all(self, jobs: Iterable[PlannedJob]) -> None:
-        for job in jobs:
-            self.put(job)
+    def put_all(self, jobs: Sequence[PlannedJob]) -> None:
+        """``put`` for each; where that is a large part of all jobs, the heap is put in order once."""
+        self._is_bulk = len(jobs) * 8 > len(self.jobs)
+        try:
+            for job in jobs:
+                self.put(job)
+        finally:
+            if self._is_bulk:
+                self._live.settle()
+                self._paused.settle()
+            self._is_bulk = False
 
     def drop(self, job_id: int) -> None:
         """The job has no undecided ticks any more, or is not to be planned."""
@@ -243,7 +252,11 @@ class Planner:
         self._paused.remove(job.job_id)
         if found is not None:
             tick, is_paused = found
-            (self._paused if is_paused else self._live).push(job.job_id, tick)
+            heap = self._paused if is_paused else self._live
+            if self._is_bulk:
+                heap.place(job.job_id, tick)
+            else:
+                heap.push(job.job_id, tick)
 
     def _advance(self, plan: JobPlan) -> None:
         job = at_cursor(plan.job, plan.upto)
