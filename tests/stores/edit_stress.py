@@ -162,7 +162,7 @@ def run_editor(stress: Stress, names: Mapping[int, str], seed: int) -> None:
     while not stress.stop_editors.is_set():
         changes = []
         for job_id in choice.sample(sorted(names), 2):
-            if job_id in paused or choice.random() < 0.2:
+            if choice.random() < 0.2:
                 kind = ChangeKind.RESUME if job_id in paused else ChangeKind.PAUSE
                 changes.append(JobChange(kind, job_id))
             else:

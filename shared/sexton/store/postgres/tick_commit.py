@@ -5,6 +5,9 @@ commit that waits for a takeover sees the new term. In ``race`` term and strateg
 compare-and-set decides alone. Per job it is all or nothing (invariant 2): only what belongs to a moved cursor is
 written. It returns one row, because a client stopped while receiving many would keep the locks.
 
+A row that was changed by others is skipped, never waited for, so that locks need no order; a place (`ctid`) that is no
+longer the row's moves nothing, as a lost compare-and-set does.
+
 Nothing in it joins two parameter arrays: ``IN (SELECT ... FROM moved) IS TRUE`` is a hash lookup under every plan,
 where a join over arrays of unknown length may become a nested loop, quadratic in the batch.
 """
@@ -35,12 +38,12 @@ WITH {FENCE},
   SELECT * FROM unnest(%(jobs)b::bigint[], %(seqs)b::bigint[], %(was)b::timestamptz[], %(upto)b::timestamptz[])
     s(job_id, seq, was, upto)),
  free AS (
-  SELECT c.job_id, s.upto FROM cursors c JOIN step s
+  SELECT c.ctid AS tid, s.upto FROM cursors c JOIN step s
     ON c.job_id = s.job_id AND c.seq = s.seq AND c.at = s.was AND s.upto > s.was
   WHERE {MAY_WRITE} AND clock_timestamp() < %(planned_at)s::timestamptz + interval '5 s'
-  ORDER BY c.job_id FOR UPDATE OF c SKIP LOCKED),
+  FOR UPDATE OF c SKIP LOCKED),
  moved AS (
-  UPDATE cursors c SET at = f.upto FROM free f WHERE c.job_id = f.job_id RETURNING c.job_id),
+  UPDATE cursors c SET at = f.upto FROM free f WHERE c.ctid = f.tid RETURNING c.job_id),
  due AS (
   SELECT d.* FROM unnest(%(c_jobs)b::bigint[], %(c_ticks)b::timestamptz[], %(c_revisions)b::integer[],
       %(c_origins)b::smallint[], %(c_queues)b::text[], %(c_priorities)b::smallint[], %(c_overlaps)b::smallint[],
