@@ -118,7 +118,9 @@ def test_lateness_keeps_its_peak_by_the_minute(ledger: Ledger) -> None:
     assert overview.lateness.p99 is not None
     assert overview.lateness.p50 < overview.lateness.p99 < timedelta(milliseconds=60)
     since = NOW.replace(second=0, microsecond=0) - MINUTE
-    assert [minute.at for minute in ledger.reader.overview(lateness_since=since).minutes] == [since, since + MINUTE]
+    newest = ledger.reader.overview(lateness_since=since)
+    assert [minute.at for minute in newest.minutes] == [since, since + MINUTE]
+    assert newest.lateness == overview.lateness  # of 5 minutes, however few minutes are asked for
 
 
 @pytest.mark.parametrize(

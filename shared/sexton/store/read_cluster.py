@@ -179,7 +179,7 @@ def read_lateness(
     table = tables.runs
     rows = connection.execute(
         select(table.c.started_at, table.c.lateness_ms)
-        .where(table.c.finished_at > since)
+        .where(table.c.finished_at > min(since, now - LATENESS_NOW))
         .order_by(table.c.finished_at.desc(), table.c.token.desc())
         .limit(LATENESS_ROWS)
     )

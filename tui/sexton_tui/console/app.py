@@ -7,6 +7,7 @@ call that does not come back is left behind (``calls.py``): the last known data 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import time
@@ -16,9 +17,10 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal
 
 from textual import work
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, ScreenStackError
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, DataTable, Footer, Static
 
@@ -76,6 +78,11 @@ def run_console(options: ConsoleOptions) -> int:
     return 0
 
 
+def _unless_leaving() -> contextlib.AbstractContextManager[None]:
+    """While the console is left, its widgets go before its timers do: what finds none has nothing to show any more."""
+    return contextlib.suppress(NoMatches, ScreenStackError)
+
+
 class SextonConsole(App[None]):
     """The console's app. ``monotonic`` measures the age of what is shown."""
 
@@ -117,6 +124,7 @@ class SextonConsole(App[None]):
         self._answered_at: float | None = None
         self._started_at = monotonic()
         self._trouble = ""
+        self._offered: tuple[str | None, bool] | None = None
 
     def _open(self, read_only: bool) -> Store:
         return open_store(
@@ -180,7 +188,7 @@ class SextonConsole(App[None]):
             self.pane.table.focus()
         else:
             self.main.set_focus(None)
-        self.refresh_bindings()
+        self._offer()
         self._wake.set()
 
     # --- polling ----------------------------------------------------------------------------------
@@ -207,7 +215,8 @@ class SextonConsole(App[None]):
                 failures, self._trouble = failures + 1, f"{type(error).__name__}: {error}"
             else:
                 failures, self._trouble = 0, ""
-                self._arrived(overview, pane, data)
+                with _unless_leaving():
+                    self._arrived(overview, pane, data)
             self._tell_age()
             pause = BACK_OFF_SECONDS[min(failures, len(BACK_OFF_SECONDS)) - 1] if failures else POLL_SECONDS
             await self._sleep(pause)
@@ -223,9 +232,13 @@ class SextonConsole(App[None]):
         self._overview = overview
         self._history = self._history.merged(overview)
         pane.show(Shown(overview, self._history, self.ascii_only), data)
-        self.refresh_bindings()
+        self._offer()
 
     def _tell_age(self) -> None:
+        with _unless_leaving():
+            self._show_age()
+
+    def _show_age(self) -> None:
         """The clock, the age of what is shown, and what must not be overlooked."""
         now = self._monotonic()
         age = now - (self._started_at if self._answered_at is None else self._answered_at)
@@ -266,6 +279,13 @@ class SextonConsole(App[None]):
         if action == "failed":
             return self.screen is self.main and isinstance(self.pane, RunsPane)
         return True
+
+    def _offer(self) -> None:
+        """Have the footer made anew where other keys are offered; it is empty for a moment."""
+        offered = (self.pane.id, self.pane.job_under_cursor is not None)
+        if offered != self._offered:
+            self._offered = offered
+            self.refresh_bindings()
 
     @property
     def job_under_cursor(self) -> str | None:
@@ -323,7 +343,7 @@ class SextonConsole(App[None]):
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         if event.data_table.id == "takeover-table":
             self._wake.set()  # its decisions are shown below
-        self.refresh_bindings()
+        self._offer()
 
     @work(exclusive=True, group="open")
     async def open_job(self, name: str) -> None:
@@ -342,7 +362,7 @@ class SextonConsole(App[None]):
             self._open_lines(LinesScreen(lines, job=output[0].run.job, ascii_only=self.ascii_only))
 
     def _open_lines(self, screen: LinesScreen) -> None:
-        self.push_screen(screen, lambda _: self.refresh_bindings())
+        self.push_screen(screen)
         if self.ascii_only:
             screen.add_class("ascii")
 

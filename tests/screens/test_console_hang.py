@@ -1,0 +1,159 @@
+"""The console while the database hangs: it answers keys, says how old its data is, comes back by itself, and can be
+left at once. The server and its backends are stopped (SIGSTOP), so that connections stay open and nothing answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+
+from sexton.store.schema import upgrade
+from sexton_tui.console.app import ConsoleOptions, SextonConsole
+from tests.screens.conftest import shown, until
+from tests.support import reaper, scene
+from tests.support.postgres import PostgresServer
+from tests.support.processes import SEXTON
+from tests.support.waiting import eventually
+
+KEY_SECONDS = 1.0  # a busy machine; without load a key is answered within 0.1 s
+QUIT_SECONDS = 3.0  # likewise: within 1 s
+
+
+@pytest.fixture
+def ledger_url(own_postgres_server: PostgresServer) -> Iterator[str]:
+    url = own_postgres_server.create_database()
+    upgrade(url)
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        now = connection.exec_driver_sql("SELECT now()").scalar_one()
+        scene.seed(connection, now)
+    engine.dispose()
+    yield url
+    own_postgres_server.thaw()
+
+
+def test_five_keys_are_answered_while_the_database_is_stopped(
+    own_postgres_server: PostgresServer, ledger_url: str
+) -> None:
+    async def scenario() -> None:
+        app = SextonConsole(ConsoleOptions(ledger_url))
+        async with app.run_test(size=(120, 40), notifications=True) as pilot:
+            await until(pilot, lambda: "sched-2" in shown(app), "the first data arrives")
+            own_postgres_server.freeze()
+            for key, pane in (("2", "takeovers"), ("3", "jobs"), ("4", "runs"), ("5", "workers"), ("1", "overview")):
+                asked = time.monotonic()
+                await pilot.press(key)
+                assert app.pane.id == pane
+                assert time.monotonic() - asked < KEY_SECONDS
+            await until(pilot, lambda: "stale:" in shown(app) and "s old" in shown(app), "it says how old its data is")
+            assert "sched-2" in shown(app)  # the last known data stays
+            assert app.main.has_class("stale")
+            asked = time.monotonic()
+            await pilot.press("question_mark")
+            assert "the command palette" in shown(app)
+            assert time.monotonic() - asked < KEY_SECONDS
+            await pilot.press("escape")
+            own_postgres_server.thaw()
+            await until(pilot, lambda: not app.main.has_class("stale"), "it comes back by itself")
+
+    asyncio.run(scenario())
+
+
+def test_it_is_left_at_once_while_the_database_is_stopped(own_postgres_server: PostgresServer, ledger_url: str) -> None:
+    with OnTerminal(["console", "--database", ledger_url]) as console:
+        eventually(lambda: b"sched-2" in console.drawn, within=60, what="the console shows the leader")
+        own_postgres_server.freeze()
+        eventually(lambda: b"stale:" in console.drawn, within=60, what="the console says that its data is stale")
+        asked = time.monotonic()
+        console.type(b"q")
+        assert console.process.wait(30) == 0
+        assert time.monotonic() - asked < QUIT_SECONDS
+
+
+def test_it_starts_without_data_and_can_be_left_when_the_database_never_answers(tmp_path: Path) -> None:
+    """A database that cannot be opened: the sentence is on the screen, and keys work."""
+
+    async def scenario() -> None:
+        app = SextonConsole(ConsoleOptions(f"sqlite:///{tmp_path}/no/such/ledger.db"))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: "no data yet" in shown(app), "it says that there is no data")
+            await until(pilot, lambda: "unable to open database file" in shown(app), "it says why")
+            await pilot.press("3")
+            assert app.pane.id == "jobs"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_dumb_terminal_gets_one_sentence(tmp_path: Path, term: str) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    upgrade(url)
+    with OnTerminal(["console", "--database", url], term=term) as console:
+        assert console.process.wait(60) == 1
+        eventually(lambda: b"sexton status --watch" in console.drawn, within=10, what="the sentence is printed")
+        assert console.drawn.count(b"\n") == 1
+
+
+def test_without_a_terminal_there_is_one_sentence_and_no_hang(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    upgrade(url)
+    done = subprocess.run(
+        [SEXTON, "console", "--database", url],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "sexton: the console needs a terminal; use `sexton status --watch`\n"
+
+
+class OnTerminal:
+    """A `sexton` command on a terminal of its own; what it draws is read all the time."""
+
+    def __init__(self, arguments: list[str], term: str = "xterm-256color") -> None:
+        self.drawn = b""
+        self._master, slave = pty.openpty()
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
+        self.process = subprocess.Popen(
+            [SEXTON, *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**environment, "TERM": term, "COLUMNS": "120", "LINES": "40", "LANG": "C.UTF-8"},
+            start_new_session=True,
+        )
+        os.close(slave)
+        reaper.watch("process", self.process.pid)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):  # the other end has gone
+            while data := os.read(self._master, 65_536):
+                self.drawn += data
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._master, keys)
+
+    def __enter__(self) -> OnTerminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+        reaper.forget("process", self.process.pid)
+        self._reader.join(10)
+        os.close(self._master)
