@@ -249,5 +249,5 @@ class SimulatedCandidate:
         return self._coordinator.is_reached_by(self.process)
 
     def _round_trip(self) -> None:
-        self.process.point()
+        self.process.point("coordinator")
         self._coordinator.world.pause(self._coordinator.world.draw(0.0005, 0.01))

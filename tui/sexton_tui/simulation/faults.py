@@ -16,6 +16,20 @@ from sexton_tui.simulation.processes import Process
 from sexton_tui.simulation.switching_store import Network
 from sexton_tui.simulation.world import SECOND, World
 
+# The calls around which a death or a freeze matters most; "": any.
+_WRITES: dict[str, tuple[str, ...]] = {
+    "node": (
+        "",
+        "ticks.commit",
+        "ticks.commit",
+        "terms.take",
+        "ticks.reserve_budget",
+        "ticks.decide_late",
+        "coordinator",
+    ),
+    "worker": ("", "grants.step", "grants.step", "grants.mark_started", "grants.renew", "grants.definitions"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class FaultRates:
@@ -31,6 +45,7 @@ class FaultRates:
     coordinator: float = 120
     coordinator_cut: float = 60
     expiry: float = 90
+    deposal: float = 60  # the leader is paused in the midst of a write, and another is elected meanwhile
 
 
 class Faults:
@@ -46,6 +61,7 @@ class Faults:
         workers: Sequence[Machine],
         rates: FaultRates,
         until: int,
+        leader: Callable[[], str | None],
     ) -> None:
         self._world = world
         self._history = history
@@ -54,6 +70,7 @@ class Faults:
         self._nodes = nodes
         self._workers = workers
         self._until = until
+        self._leader = leader
         self._every(rates.kill, self._kill)
         self._every(rates.freeze, self._freeze)
         self._every(rates.stop, self._stop)
@@ -64,6 +81,7 @@ class Faults:
         self._every(rates.coordinator, self._coordinator_away)
         self._every(rates.coordinator_cut, self._coordinator_cut)
         self._every(rates.expiry, self._expire)
+        self._every(rates.deposal, self._depose)
 
     def heal(self) -> None:
         """All is well from now on: everything runs, everything is reached."""
@@ -145,6 +163,23 @@ class Faults:
         self._tell(f"session of {name} expires")
         self._coordinator.expire(name)
 
+    def _depose(self) -> None:
+        for machine in self._nodes:
+            if machine.name == self._leader():
+                self._pause_and_replace(machine)
+
+    def _pause_and_replace(self, machine: Machine) -> None:
+        # The successor takes the term after some 50 ms and writes 30 ms later: the pause mostly ends about then.
+        process = machine.process
+        micros = self._world.draw(0.02, 0.2) if self._world.random.random() < 0.7 else self._span(0.2, 6)
+
+        def pause_and_replace() -> None:
+            self._count("deposals")
+            process.freeze(micros)
+            self._coordinator.expire(machine.name)
+
+        process.at_point(1, pause_and_replace, "ticks.commit")
+
     # --- drawing --------------------------------------------------------------------------------------
 
     def _every(self, mean_minutes: float, fault: Callable[[], None]) -> None:
@@ -158,15 +193,19 @@ class Faults:
         self._world.after(max(1, delay), strike)
 
     def _any_machine(self) -> Machine:
-        """Mostly one that leads matters: nodes and workers alike are drawn."""
-        return self._world.random.choice([*self._nodes, *self._workers])
+        """One of all, the leader more often than others."""
+        machines = [*self._nodes, *self._workers]
+        leading = [machine for machine in self._nodes if machine.name == self._leader()]
+        return self._world.random.choice([*machines, *leading, *leading])
 
     def _at_some_point(self, process: Process, fate: Callable[[], None]) -> None:
-        """Between two of the next calls; mostly very soon."""
-        if self._world.random.random() < 0.3:
+        """Now, or between two of the next calls, mostly around one that writes."""
+        random = self._world.random
+        if random.random() < 0.2:
             fate()
         else:
-            process.at_point(self._world.random.randrange(1, 12), fate)
+            call = random.choice(_WRITES[process.kind])
+            process.at_point(random.randrange(1, 3) if call else random.randrange(1, 12), fate, call)
 
     def _boot_in(self, machine: Machine, micros: int) -> None:
         self._world.after(micros, machine.boot)

@@ -77,7 +77,7 @@ def judge(
         if difference.verdict.fails
     ]
     findings += _unended(store, now)
-    findings += _parked_beside_free_slots(store)
+    findings += _parked_beside_free_slots(store, now)
     checked, late = _written_late(store, horizon, undisturbed)
     findings += late
     findings += _begun_twice(watch)
@@ -115,11 +115,12 @@ def _unended(store: SqliteStore, now: datetime) -> list[Finding]:
     ]
 
 
-def _parked_beside_free_slots(store: SqliteStore) -> list[Finding]:
+def _parked_beside_free_slots(store: SqliteStore, now: datetime) -> list[Finding]:
     rows = _rows(
         store,
-        "SELECT DISTINCT p.slot FROM claims p WHERE p.state = 2"
-        " AND NOT EXISTS (SELECT 1 FROM claims r WHERE r.slot = p.slot AND r.state IN (0, 1))",
+        "SELECT DISTINCT p.slot FROM claims p JOIN slots s ON s.slot = p.slot AND s.token IS NULL WHERE p.state = 2"
+        " AND NOT EXISTS (SELECT 1 FROM claims r WHERE r.slot = p.slot AND r.state = 0 AND r.available_at <= ?)",
+        to_micros(now),
     )
     return [Finding("parked for ever", f"slot {slot} is free, and claims are parked for it") for (slot,) in rows]
 

@@ -36,8 +36,8 @@ from sexton_worker.loop import WorkerLoop, WorkerSettings
 
 BEAT_ANSWERS_WITHIN = 5.0
 # Seconds between calls of a duty, times this, so that a simulated hour takes less than a second.
-DUTY_STRETCH = 20.0
-LONGEST_BREAK = 60.0  # between two successful duties; stretched likewise
+DUTY_STRETCH = 30.0
+LONGEST_BREAK = 90.0  # between two successful duties; stretched likewise
 POLL = timedelta(seconds=60)
 HEARTBEAT_PAUSE = 5.0
 SLOTS = 8
@@ -58,11 +58,11 @@ class Surroundings:
     longest_run: timedelta
     failing_runs: float
 
-    def process(self, name: str) -> Process:
+    def process(self, name: str, kind: str) -> Process:
         def report(what: str) -> None:
             self.watch.find("crash", what)
 
-        return Process(self.world, self.history, name, report)
+        return Process(self.world, self.history, name, kind, report)
 
     def connect(self, process: Process, answer_within: float = 10.0) -> Store:
         return store_for(self.store, process, self.network, self.watch, answer_within)
@@ -70,6 +70,8 @@ class Surroundings:
 
 class Machine:
     """A place where one process runs after the other."""
+
+    kind = ""
 
     def __init__(self, around: Surroundings, name: str) -> None:
         self.name = name
@@ -86,7 +88,7 @@ class Machine:
         raise AssertionError("each kind of machine has its own")
 
     def _start(self) -> Process:
-        process = self._around.process(self.name)
+        process = self._around.process(self.name, self.kind)
         process.tell("starts")
         self._populate(process)
         return process
@@ -97,6 +99,8 @@ class Machine:
 
 class NodeMachine(Machine):
     """A machine with a scheduler node."""
+
+    kind = "node"
 
     def stop(self) -> None:
         self.process.tell("is asked to stop")
@@ -142,6 +146,8 @@ class NodeMachine(Machine):
 class WorkerMachine(Machine):
     """A machine with a worker."""
 
+    kind = "worker"
+
     def stop(self) -> None:
         self.process.tell("is asked to stop")
         self.process.deliver(1000, self._loop.drain)
@@ -157,7 +163,8 @@ class WorkerMachine(Machine):
             self.name, ("default",), slots=SLOTS, poll=POLL, address=self.name, version="simulated", pid=1
         )
         loop = self._loop = WorkerLoop(store, clock, execution, book, wakeup, own, around.world.random.random)
-        beat = WorkerHeartbeatLoop(around.connect(process, BEAT_ANSWERS_WITHIN), clock, execution, book, clock.wakeup())
+        beating = around.connect(process, BEAT_ANSWERS_WITHIN)
+        beat = WorkerHeartbeatLoop(beating, clock, execution, book, clock.wakeup(), HEARTBEAT_PAUSE)
 
         def run() -> None:
             store.listen([Channel.WORK], wakeup)

@@ -1,27 +1,41 @@
 """A simulated process: its threads as actors, its death, and its freezing.
 
 A death or a freeze is set for a moment, or for the n-th *point* from now: the moments just before and just after each
-store call or question to the coordinator. So every point between two of them is hit, however little time it takes.
+store call or question to the coordinator, or those around one kind of call. So every point between two of them is hit,
+however little time it takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sexton.store.protocol import Listener
 from sexton_tui.simulation.history import History
 from sexton_tui.simulation.virtual_clock import VirtualClock
-from sexton_tui.simulation.world import Actor, World
+from sexton_tui.simulation.world import SECOND, Actor, World
+
+_COMES_ANYWAY = 300 * SECOND
+
+
+@dataclass(slots=True)
+class Fate:
+    """What comes over a process when it has passed so many more points."""
+
+    points: int
+    call: str
+    come: Callable[[], None]
 
 
 class Process:
-    """One incarnation of a node, worker or operator. ``on_end`` are called at its death, in order."""
+    """One incarnation of a machine's process, of a ``kind``: node, worker or operator."""
 
-    def __init__(self, world: World, history: History, name: str, report: Callable[[str], None]) -> None:
+    def __init__(self, world: World, history: History, name: str, kind: str, report: Callable[[str], None]) -> None:
         self.world = world
         self.history = history
         self.name = name
+        self.kind = kind
         self.is_alive = True
         self.frozen_until = 0
         self.actors: list[Actor] = []
@@ -32,7 +46,7 @@ class Process:
             world, world.random.uniform(1, 1_000_000), timedelta(seconds=world.random.uniform(-3, 3))
         )
         self._report = report
-        self._fate: tuple[int, Callable[[], None]] | None = None
+        self._fate: Fate | None = None
 
     def start(self, name: str, body: Callable[[], None]) -> None:
         """Begin a thread of this process."""
@@ -78,20 +92,27 @@ class Process:
             call()
         self.world.at(self.frozen_until, self._thaw)
 
-    def at_point(self, points: int, fate: Callable[[], None]) -> None:
-        """Have ``fate`` come when that many points have been passed."""
-        self._fate = (points, fate)
+    def at_point(self, points: int, fate: Callable[[], None], call: str = "") -> None:
+        """Have ``fate`` come when that many points have been passed (around calls of that name; "": around any), and
+        in some minutes even if they have not."""
+        set_now = self._fate = Fate(points, call, fate)
 
-    def point(self) -> None:
-        """A moment between two store calls."""
-        if self._fate is None:
+        def come_anyway() -> None:
+            if self._fate is set_now:
+                self._fate = None
+                fate()
+
+        self.world.after(_COMES_ANYWAY, come_anyway)
+
+    def point(self, call: str) -> None:
+        """A moment just before or just after ``call``."""
+        fate = self._fate
+        if fate is None or fate.call not in ("", call):
             return
-        points, fate = self._fate
-        if points > 1:
-            self._fate = (points - 1, fate)
-            return
-        self._fate = None
-        self.world.after(0, fate)
+        fate.points -= 1
+        if fate.points <= 0:
+            self._fate = None
+            self.world.after(0, fate.come)
 
     def crashed(self, actor: Actor, error: BaseException) -> None:
         self._report(f"{actor.name} died of {type(error).__name__}: {error}")

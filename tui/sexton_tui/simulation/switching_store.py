@@ -89,7 +89,7 @@ class SwitchingStore:
 
     def call(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         world, process = self._network.world, self._process
-        process.point()
+        process.point(name)
         world.pause(self._network.delay())
         if self._network.is_away(process):
             self._fail(name)
@@ -103,7 +103,7 @@ class SwitchingStore:
         if isinstance(result, Iterator):
             result = tuple(result)
         self._watcher.after(process, name, arguments, result, remembered)
-        process.point()
+        process.point(name)
         world.pause(self._network.delay())
         lost = self._network.lost_answers
         if self._network.is_away(process) or (lost and world.random.random() < lost):

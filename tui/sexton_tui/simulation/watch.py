@@ -25,7 +25,7 @@ from sexton_tui.simulation.processes import Process
 from sexton_tui.simulation.runs import RunStarted
 from sexton_tui.simulation.world import World
 
-_MOST_FINDINGS = 50
+_MOST_OF_A_KIND = 10
 
 # Which argument of a leader's write is its term.
 _TERM_OF: dict[str, Callable[[Sequence[Any]], int]] = {
@@ -95,8 +95,12 @@ class Watch:
         """Note something that must not be."""
         finding = Finding(kind, f"{self.world.now().isoformat()} {detail}")
         self.history.note(self.world.now(), "watch", str(finding))
-        if len(self.findings) < _MOST_FINDINGS:
+        if sum(one.kind == kind for one in self.findings) < _MOST_OF_A_KIND:
             self.findings.append(finding)
+
+    def leader_name(self) -> str | None:
+        """The process that leads, as the database sees it."""
+        return None if self.leader is None else self.leader.process.name
 
     def saw_run(self, run: RunStarted) -> None:
         self.runs.append(run)

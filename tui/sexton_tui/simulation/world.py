@@ -38,6 +38,10 @@ class Host(Protocol):
     is_alive: bool
     frozen_until: int
 
+    def point(self, call: str) -> None:
+        """A moment, around ``call``, at which the process may be made to die or freeze."""
+        ...
+
     def crashed(self, actor: Actor, error: BaseException) -> None:
         """The actor's body raised."""
         ...

@@ -1,0 +1,75 @@
+"""The simulator finds what is planted: a watch that cannot find a fault proves nothing.
+
+The first three are the faults that matter most (invariants 3, 2 and 7, 4); each is found within a few seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from sexton.store.sqlite.store import SqliteStore
+from sexton_tui.simulation.cluster import Simulation, simulate
+from sexton_tui.simulation.faults import FaultRates
+from sexton_tui.simulation.world import World
+from tests.support import planted_faults
+
+MOST_SEEDS = 6
+SHORT_LEASE = (("horizon", "2m"), ("session", "30s"), ("heartbeat", "5s"), ("lease", "20s"))
+
+Plant = Callable[[SqliteStore, World], None]
+
+
+def found_with(plant: Plant, rates: FaultRates, seeds: int = MOST_SEEDS) -> set[str]:
+    """The kinds of findings of the first seed that has any."""
+    for seed in range(1, seeds + 1):
+        outcome = simulate(
+            Simulation(
+                seed,
+                hours=3.0,
+                zookeeper=True,
+                operator_every=None,
+                settings=SHORT_LEASE,
+                longest_run=timedelta(seconds=40),
+                rates=rates,
+                plant=plant,
+            )
+        )
+        if outcome.findings:
+            return {finding.kind for finding in outcome.findings}
+    return set()
+
+
+def test_a_commit_that_ignores_the_term_is_found() -> None:
+    assert "stale leader" in found_with(planted_faults.drop_the_fence, FaultRates(deposal=4))
+
+
+def test_a_cursor_that_moves_before_its_claims_are_written_is_found() -> None:
+    assert "missing" in found_with(planted_faults.move_the_cursor_first, FaultRates(kill=4))
+
+
+def test_a_late_result_that_counts_is_found() -> None:
+    found = found_with(planted_faults.trust_late_results, FaultRates(freeze=3))
+    assert {"stale worker", "ended twice"} <= found
+
+
+def test_with_nothing_planted_the_same_search_finds_nothing() -> None:
+    rates = FaultRates(deposal=8, kill=8, freeze=6)
+    assert found_with(lambda store, world: None, rates, seeds=2) == set()
+
+
+@pytest.mark.parametrize(
+    ("plant", "kind"),
+    [
+        (planted_faults.free_all_slots, "slot held twice"),
+        (planted_faults.take_leases, "lease taken"),
+        (planted_faults.write_claims_first, "swallowed"),
+        (planted_faults.break_reading, "crash"),
+        (planted_faults.break_housekeeping, "logged error"),
+    ],
+)
+def test_it_needs_no_faults_to_see(plant: Plant, kind: str) -> None:
+    outcome = simulate(Simulation(3, 1.5, rates=None, operator_every=None, settings=SHORT_LEASE, plant=plant))
+    assert kind in {finding.kind for finding in outcome.findings}
