@@ -23,6 +23,7 @@ import psycopg
 
 from sexton.claims import State
 from sexton.store import open_store
+from sexton.store.postgres import grants as _loaded  # noqa: F401 - before the clock starts, as psycopg is
 from sexton.store.protocol import Grant, RunResult, StepRequest, StoreOptions
 from sexton.store.schema import upgrade
 from tests.support.postgres import PostgresServer

@@ -27,6 +27,7 @@ SUMMER = datetime(2026, 7, 1, 12, 0, 0, 123456, tzinfo=timezone(timedelta(hours=
         (arrays.texts([]), []),
         (arrays.big_ints(range(5000)), list(range(5000))),
     ],
+    ids=lambda value: f"{type(value).__name__}",
 )
 def test_an_array_arrives_as_it_was_meant(postgres_ledger: str, packed: arrays.Packed, expected: list[Any]) -> None:
     with psycopg.connect(postgres_ledger.replace("+psycopg", "")) as connection:

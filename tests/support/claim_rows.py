@@ -157,9 +157,10 @@ def now() -> datetime:
 
 
 def _engine(url: str) -> Engine:
-    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), poolclass=NullPool)
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 20000"))
+    if not url.startswith("sqlite"):
+        return create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+    engine = create_engine(url, poolclass=NullPool)
+    event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 20000"))
     return engine
 
 
