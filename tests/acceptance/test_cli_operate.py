@@ -78,6 +78,16 @@ def test_an_unknown_job_is_exit_1(database: Path, command: CommandLine, argument
     assert "bel" in done.stderr
 
 
+@pytest.mark.parametrize(("key", "value"), [("strategy", "race"), ("retention", "1d"), ("retention.max_runs", "10")])
+def test_a_setting_that_nothing_acts_on_yet_is_refused_by_name(
+    database: Path, command: CommandLine, key: str, value: str
+) -> None:
+    refused = command.run("settings", "set", key, value)
+    assert refused.returncode == 1
+    assert f"{key}: " in refused.stderr
+    assert "a later version" in refused.stderr
+
+
 def test_settings_are_checked_against_each_other(database: Path, command: CommandLine) -> None:
     assert command.run("settings", "set", "horizon", "30s").returncode == 0
     assert command.run("settings", "get", "horizon").stdout == "30s\n"

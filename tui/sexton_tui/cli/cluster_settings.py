@@ -52,6 +52,7 @@ def set_setting(
 ) -> None:
     """Change one setting for the whole cluster; recorded with who did it."""
     _check_key(key)
+    _check_built(key, value)
     with open_cluster(ctx) as store:
         changed = store.edits.set_setting(key, value, actor())
     print(f"{key} is {setting_text(changed, key)}")
@@ -60,3 +61,16 @@ def set_setting(
 def _check_key(key: str) -> None:
     if key not in SETTING_KEYS:
         raise InvalidSetting(f"there is no setting {key!r}", hint=f"the settings are {', '.join(SETTING_KEYS)}")
+
+
+# The store knows these already; what acts on them comes later, and a setting that does nothing would deceive.
+_NOT_BUILT = {
+    "strategy": "nodes without a leader come with a later version; the strategy is leader",
+    "retention": "pruning comes with a later version; until then the ledger is kept whole",
+    "retention.max_runs": "pruning comes with a later version; until then the ledger is kept whole",
+}
+
+
+def _check_built(key: str, value: str) -> None:
+    if key in _NOT_BUILT and value != setting_text(ClusterSettings(), key):
+        raise InvalidSetting(f"{key}: {_NOT_BUILT[key]}")
