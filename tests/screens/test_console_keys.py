@@ -166,6 +166,16 @@ def test_the_leaders_process_is_killed_only_after_a_yes(seeded: Scene) -> None:
     play(seeded.console(kill_leader=kill), act)
 
 
+def test_whoever_started_it_can_end_it(seeded: Scene) -> None:
+    over: list[bool] = []
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        over.append(True)
+        await until(pilot, lambda: not app.is_running or app._exit, "it ends")
+
+    play(seeded.console(is_over=lambda: bool(over)), act)
+
+
 def test_without_a_way_to_kill_and_read_only_no_action_is_offered(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await to_job(pilot, app, "minutely-sync")

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from sexton_tui.console.calls import STUCK_LIMIT, Calls
+from tests.support.waiting import eventually
 
 
 class Opened:
@@ -67,8 +68,7 @@ def test_stuck_threads_are_capped() -> None:
             await calls(lambda _: None, 10)
         assert threading.active_count() == threads
         go_on.set()
-        while calls.stuck:
-            await asyncio.sleep(0.01)
+        eventually(lambda: not calls.stuck, within=60, what="the stuck calls come back")
         assert await calls(lambda _: "back", 10) == "back"  # they came back: the cap is lifted
         calls.close()
 

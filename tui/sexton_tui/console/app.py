@@ -11,13 +11,12 @@ import contextlib
 import os
 import sys
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from textual import work
-from textual.app import App, ComposeResult, ScreenStackError
+from textual.app import ComposeResult, ScreenStackError
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.css.query import NoMatches
@@ -25,10 +24,9 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, DataTable, Footer, Static
 
 from sexton.cluster_views import Overview
-from sexton.errors import DatabaseUnreachable, Refused, SextonError
+from sexton.errors import Refused, SextonError
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
-from sexton_tui.console import actions
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core import details
 from sexton_tui.console.core.history import LatenessHistory
@@ -36,6 +34,7 @@ from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.lines import line
 from sexton_tui.console.core.overview import alarm
 from sexton_tui.console.core.words import duration, wants_ascii
+from sexton_tui.console.operating import Operating
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.panes import (
     EventsPane,
@@ -48,7 +47,7 @@ from sexton_tui.console.panes import (
     WorkersPane,
 )
 from sexton_tui.console.screens import LinesScreen
-from sexton_tui.console.widgets.dialogs import AskLine, Confirm
+from sexton_tui.console.widgets.dialogs import AskLine
 from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.tab import Tab
 
@@ -57,7 +56,6 @@ __all__ = ["ConsoleOptions", "SextonConsole", "run_console"]
 POLL_SECONDS = 1.0
 BACK_OFF_SECONDS = (1.0, 2.0, 4.0, 8.0)
 READ_WITHIN = 3.0
-WRITE_WITHIN = 8.0
 STALE_AFTER = 3.0
 _PANE_TYPES: Mapping[str, type[Pane]] = {
     "overview": OverviewPane,
@@ -83,7 +81,7 @@ def _unless_leaving() -> contextlib.AbstractContextManager[None]:
     return contextlib.suppress(NoMatches, ScreenStackError)
 
 
-class SextonConsole(App[None]):
+class SextonConsole(Operating):
     """The console's app. ``monotonic`` measures the age of what is shown."""
 
     CSS_PATH = "sexton.tcss"
@@ -111,15 +109,10 @@ class SextonConsole(App[None]):
         ascii_only: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__()
-        self.options = options
+        super().__init__(options, lambda: self._open(False))
         self.ascii_only = ascii_only
         self._monotonic = monotonic
         self._reads = Calls(lambda: self._open(options.read_only), "console reads")
-        self._writes = Calls(lambda: self._open(False), "console actions")
-        self._errands: Calls[None] = Calls(lambda: None, "console errands")
-        self._wake = asyncio.Event()
-        self._overview: Overview | None = None
         self._history = LatenessHistory()
         self._answered_at: float | None = None
         self._started_at = monotonic()
@@ -171,7 +164,9 @@ class SextonConsole(App[None]):
 
     @property
     def main(self) -> Screen[Any]:
-        """The screen of the panes, whatever lies on top of it."""
+        """The screen of the panes, whatever lies on top of it. Raises ``ScreenStackError`` once it is gone."""
+        if not self.screen_stack:
+            raise ScreenStackError("the console is being left")
         return self.screen_stack[0]
 
     @property
@@ -235,6 +230,8 @@ class SextonConsole(App[None]):
         self._offer()
 
     def _tell_age(self) -> None:
+        if self.options.is_over is not None and self.options.is_over():
+            self.exit()
         with _unless_leaving():
             self._show_age()
 
@@ -282,10 +279,11 @@ class SextonConsole(App[None]):
 
     def _offer(self) -> None:
         """Have the footer made anew where other keys are offered; it is empty for a moment."""
-        offered = (self.pane.id, self.pane.job_under_cursor is not None)
-        if offered != self._offered:
-            self._offered = offered
-            self.refresh_bindings()
+        with _unless_leaving():
+            offered = (self.pane.id, self.pane.job_under_cursor is not None)
+            if offered != self._offered:
+                self._offered = offered
+                self.refresh_bindings()
 
     @property
     def job_under_cursor(self) -> str | None:
@@ -375,65 +373,3 @@ class SextonConsole(App[None]):
         except SextonError as error:
             self._say(str(error), is_error=True)
         return None
-
-    # --- actions ----------------------------------------------------------------------------------
-
-    @work
-    async def action_pause(self) -> None:
-        if (job := self.job_under_cursor) is not None:
-            why = await self.push_screen_wait(AskLine(f"Pause {job}: why?"))
-            if why is not None:
-                await self._act(actions.pause(job, why, self.options.actor))
-
-    @work
-    async def action_resume(self) -> None:
-        if (job := self.job_under_cursor) is not None:
-            await self._act(actions.resume(job, self.options.actor))
-
-    @work
-    async def action_trigger(self) -> None:
-        if (job := self.job_under_cursor) is not None and await self.push_screen_wait(
-            Confirm(f"Run {job} once, now?", "It runs beside its schedule. This cannot be undone.")
-        ):
-            await self._act(actions.trigger(job, self.options.actor, f"console-{uuid.uuid4()}"))
-
-    @work
-    async def action_resign(self) -> None:
-        leader = None if self._overview is None else self._overview.leader
-        question = f"Ask {leader or 'the leader'} to hand over?"
-        if await self.push_screen_wait(Confirm(question, "Another node takes over within milliseconds.")):
-            await self._act(actions.resign(self.options.actor))
-
-    @work
-    async def action_kill_leader(self) -> None:
-        kill = self.options.kill_leader
-        if kill is None:
-            return
-        leader = None if self._overview is None else self._overview.leader
-        consequence = "With SIGKILL, as a crash would. Claims were written ahead: no tick is lost."
-        if await self.push_screen_wait(Confirm(f"Kill {leader or 'the leader'}?", consequence)):
-            try:
-                self._say(await self._errands(lambda _: kill(), WRITE_WITHIN))
-            except TimeoutError:
-                self._say("killing the leader takes long; whether it is dead is not known yet", is_error=True)
-            except (SextonError, OSError) as error:
-                self._say(str(error), is_error=True)
-            self._wake.set()
-
-    async def _act(self, action: actions.Action) -> None:
-        """Carry out an action and say what became of it."""
-        if self.options.read_only:
-            self._say("started read-only: nothing was changed", is_error=True)
-            return
-        try:
-            self._say(await self._writes(action, WRITE_WITHIN))
-        except (TimeoutError, DatabaseUnreachable):
-            self._say("outcome unknown: the answer did not come. Pane 6 lists what was done", is_error=True)
-        except SextonError as error:
-            self._say(str(error), is_error=True)
-        self._wake.set()
-
-    def _say(self, text: str, *, is_error: bool = False) -> None:
-        """A toast; its text is cleaned and never markup."""
-        severity: Literal["error", "information"] = "error" if is_error else "information"
-        self.notify(line(text).text, severity=severity, markup=False, timeout=8 if is_error else 5)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+
+
+def _operator() -> str:
+    user = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +20,7 @@ class ConsoleOptions:
 
     ``kill_leader`` ends the leader's process and says what it did; only who started that process can give it.
     ``is_over`` is asked twice a second and ends the console when it says so.
+    ``is_over`` is asked twice a second and ends the console. ``actor`` is who acts, for the audit log.
     ``clock`` replaces the host's clock in a database that has none (SQLite), for pictures and tests.
     """
 
@@ -22,5 +30,6 @@ class ConsoleOptions:
     kill_leader: Callable[[], str] | None = None
     is_over: Callable[[], bool] | None = None
     title: str = "sexton"
-    actor: str = "console"
+    actor: str = field(default_factory=_operator)
+    is_over: Callable[[], bool] | None = None
     clock: Callable[[], datetime] | None = None

@@ -63,12 +63,11 @@ class Pane(Container):
         self.ascii_only = ascii_only
 
     def request(self) -> Request:
-        """What to read now."""
-        raise NotImplementedError
+        """What to read now; of itself, nothing."""
+        return lambda _store: None
 
     def show(self, shown: Shown, data: Any) -> None:
         """Show what ``request`` read."""
-        raise NotImplementedError
 
     @property
     def job_under_cursor(self) -> str | None:

@@ -35,4 +35,4 @@ def _line_content(one: Line, ascii_only: bool) -> Content:
 def text_of(span: Span, *, ascii_only: bool = False) -> Text:
     """A table's cell."""
     text = to_ascii(span.text) if ascii_only else span.text
-    return Text(text, style=_TEXT_STYLES[span.style], no_wrap=True, overflow="ellipsis")
+    return Text(text, style=_TEXT_STYLES[span.style], no_wrap=True, overflow="crop")

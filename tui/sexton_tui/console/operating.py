@@ -1,0 +1,99 @@
+"""The keys that change something: asked for, confirmed, carried out on a thread, and answered with a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from typing import Literal
+
+from textual import work
+from textual.app import App
+
+from sexton.cluster_views import Overview
+from sexton.errors import DatabaseUnreachable, SextonError
+from sexton.store.protocol import Store
+from sexton_tui.console import actions
+from sexton_tui.console.calls import Calls
+from sexton_tui.console.core.lines import line
+from sexton_tui.console.options import ConsoleOptions
+from sexton_tui.console.widgets.dialogs import AskLine, Confirm
+
+WRITE_WITHIN = 8.0
+
+
+class Operating(App[None]):
+    """What an operator can do. Actions have threads of their own: no read can hold them up."""
+
+    def __init__(self, options: ConsoleOptions, open_store: Callable[[], Store]) -> None:
+        super().__init__()
+        self.options = options
+        self._writes = Calls(open_store, "console actions")
+        self._errands: Calls[None] = Calls(lambda: None, "console errands")
+        self._wake = asyncio.Event()  # set: read now
+        self._overview: Overview | None = None
+
+    @property
+    def job_under_cursor(self) -> str | None:
+        """The job that an action would be about."""
+        return None
+
+    @work
+    async def action_pause(self) -> None:
+        if (job := self.job_under_cursor) is not None:
+            why = await self.push_screen_wait(AskLine(f"Pause {job}: why?"))
+            if why is not None:
+                await self._act(actions.pause(job, why, self.options.actor))
+
+    @work
+    async def action_resume(self) -> None:
+        if (job := self.job_under_cursor) is not None:
+            await self._act(actions.resume(job, self.options.actor))
+
+    @work
+    async def action_trigger(self) -> None:
+        if (job := self.job_under_cursor) is not None and await self.push_screen_wait(
+            Confirm(f"Run {job} once, now?", "It runs beside its schedule. This cannot be undone.")
+        ):
+            await self._act(actions.trigger(job, self.options.actor, f"console-{uuid.uuid4()}"))
+
+    @work
+    async def action_resign(self) -> None:
+        leader = None if self._overview is None else self._overview.leader
+        question = f"Ask {leader or 'the leader'} to hand over?"
+        if await self.push_screen_wait(Confirm(question, "Another node takes over within milliseconds.")):
+            await self._act(actions.resign(self.options.actor))
+
+    @work
+    async def action_kill_leader(self) -> None:
+        kill = self.options.kill_leader
+        if kill is None:
+            return
+        leader = None if self._overview is None else self._overview.leader
+        consequence = "With SIGKILL, as a crash would. Claims were written ahead: no tick is lost."
+        if await self.push_screen_wait(Confirm(f"Kill {leader or 'the leader'}?", consequence)):
+            try:
+                self._say(await self._errands(lambda _: kill(), WRITE_WITHIN))
+            except TimeoutError:
+                self._say("killing the leader takes long; whether it is dead is not known yet", is_error=True)
+            except (SextonError, OSError) as error:
+                self._say(str(error), is_error=True)
+            self._wake.set()
+
+    async def _act(self, action: actions.Action) -> None:
+        """Carry out an action and say what became of it."""
+        if self.options.read_only:
+            self._say("started read-only: nothing was changed", is_error=True)
+            return
+        try:
+            self._say(await self._writes(action, WRITE_WITHIN))
+        except (TimeoutError, DatabaseUnreachable):
+            self._say("outcome unknown: the answer did not come. Pane 6 lists what was done", is_error=True)
+        except SextonError as error:
+            self._say(str(error), is_error=True)
+        self._wake.set()
+
+    def _say(self, text: str, *, is_error: bool = False) -> None:
+        """A toast; its text is cleaned and never markup."""
+        severity: Literal["error", "information"] = "error" if is_error else "information"
+        self.notify(line(text).text, severity=severity, markup=False, timeout=8 if is_error else 5)
