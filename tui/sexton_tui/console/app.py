@@ -230,8 +230,6 @@ class SextonConsole(Operating):
         self._offer()
 
     def _tell_age(self) -> None:
-        if self.options.is_over is not None and self.options.is_over():
-            self.exit()
         with _unless_leaving():
             self._show_age()
 

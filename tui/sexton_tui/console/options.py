@@ -19,8 +19,7 @@ class ConsoleOptions:
     """How to run the console.
 
     ``kill_leader`` ends the leader's process and says what it did; only who started that process can give it.
-    ``is_over`` is asked twice a second and ends the console when it says so.
-    ``is_over`` is asked twice a second and ends the console. ``actor`` is who acts, for the audit log.
+    ``is_over`` is asked twice a second and ends the console when it says so. ``actor``: who acts, for the audit log.
     ``clock`` replaces the host's clock in a database that has none (SQLite), for pictures and tests.
     """
 
@@ -31,5 +30,4 @@ class ConsoleOptions:
     is_over: Callable[[], bool] | None = None
     title: str = "sexton"
     actor: str = field(default_factory=_operator)
-    is_over: Callable[[], bool] | None = None
     clock: Callable[[], datetime] | None = None
