@@ -256,6 +256,21 @@ def test_nothing_is_left_open_by_many_runs(runs: Runs) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_an_order_that_finds_no_descriptor_ends_as_one_that_did_not_start(runs: Runs) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+    try:
+        token = runs.start(CommandTarget(("true",)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    ended = runs.end_of(token)
+    assert ended.ending is Ending.NOT_STARTED
+    assert "Too many open files" in ended.error
+    assert runs.run(CommandTarget(("true",))).exit_code == 0
+
+
 def test_what_waits_for_a_slot_can_be_recalled_and_never_runs(tmp_path: Path) -> None:
     with Runs(slots=1) as runs:
         note = tmp_path / "pid"

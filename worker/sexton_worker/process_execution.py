@@ -56,7 +56,13 @@ class ProcessExecution:
             thread.start()
 
     def start(self, order: RunOrder) -> None:
-        stop = self._stops[order.token] = StopSignal()
+        try:
+            stop = StopSignal()
+        except OSError as error:  # no descriptors: whoever keeps the order must see its end all the same
+            self._ended.put(not_started(order, self._clock.elapsed(), f"the worker could not run it: {error}"))
+            self._wakeup.set()
+            return
+        self._stops[order.token] = stop
         self._orders.put((order, stop))
 
     def recall(self) -> tuple[int, ...]:
