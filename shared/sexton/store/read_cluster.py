@@ -253,5 +253,6 @@ def read_proposals(connection: Connection) -> tuple[ProposalView, ...]:
         .limit(100)
     )
     return tuple(
-        ProposalView(r.proposal_id, r.name, r.after, r.upto, r.count, r.made_at, r.lapses_at, r.term) for r in rows
+        ProposalView(r.proposal_id, r.name, r.after, r.upto, r._mapping["count"], r.made_at, r.lapses_at, r.term)
+        for r in rows
     )

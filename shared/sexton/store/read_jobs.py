@@ -38,7 +38,7 @@ def upcoming(schedule_text: str, after: datetime, count: int) -> tuple[datetime,
     schedule = _schedule(schedule_text)
     if schedule is None:
         return ()
-    ticks = []
+    ticks: list[datetime] = []
     tick = schedule.next_after(after)
     while tick is not None and len(ticks) < count:
         ticks.append(tick)

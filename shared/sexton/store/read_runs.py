@@ -235,7 +235,7 @@ def read_job_skips(connection: Connection, job_id: int, before: datetime | None,
             job=row.job,
             after=row.after,
             upto=row.upto,
-            count=row.count,
+            count=row._mapping["count"],  # to the type checker `row.count` is the method of a tuple
             reason=SkipReason(row.reason),
             detail=row.detail,
             revision=row.revision,

@@ -38,7 +38,7 @@ def read_takeovers(connection: Connection, limit: int, term: int | None = None) 
     return tuple(views)
 
 
-def _takeover(row: Row[Any], newer: Row[Any] | None, totals: DecisionTotals) -> TakeoverView:
+def _takeover(row: Row[Any], newer: Any, totals: DecisionTotals) -> TakeoverView:
     return TakeoverView(
         term=row.term,
         node=row.node,
