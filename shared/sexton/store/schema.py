@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import uuid
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,7 +99,7 @@ def upgrade_over(connection: PostgresConnection | SqliteConnection) -> str:
         found = _version(writing)
         if found is None or found < SCHEMA_VERSION:
             _migrate(writing)
-            _insert_single_rows(writing)
+            _insert_single_rows(writing, connection)
         return max(found or "", SCHEMA_VERSION)
 
 
@@ -115,12 +114,13 @@ def _migrate(connection: sqlalchemy.Connection) -> None:
         command.upgrade(config, SCHEMA_VERSION)
 
 
-def _insert_single_rows(connection: sqlalchemy.Connection) -> None:
-    """The rows of which there is exactly one: cluster, heartbeat, budget."""
+def _insert_single_rows(connection: sqlalchemy.Connection, store: PostgresConnection | SqliteConnection) -> None:
+    """The rows of which there is exactly one: cluster, heartbeat, budget; as of the database's clock."""
     if connection.execute(select(tables.cluster.c.id)).first() is not None:
         return
-    now = datetime.now(UTC)
-    if connection.dialect.name == "postgresql":
+    if isinstance(store, SqliteConnection):
+        now = store.now()
+    else:
         now = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
     connection.execute(insert(tables.cluster).values(id=1, cluster_id=uuid.uuid4().hex))
     connection.execute(insert(tables.heartbeat).values(id=1, at=now))
