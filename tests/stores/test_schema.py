@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 
-from sexton.errors import DatabaseUnreachable, InvalidInput, OldSchema
+from sexton.errors import DatabaseUnreachable, InvalidInput, OldSchema, Refused
 from sexton.store import open_store, schema, tables
 from sexton.store.protocol import Store, StoreOptions
 from sexton.store.schema import SCHEMA_VERSION, check_schema, upgrade
@@ -96,6 +96,33 @@ def test_a_process_accepts_its_version_and_the_next(ledger_url: str, version: st
     else:
         with pytest.raises(OldSchema, match=version):
             check_schema(ledger_url)
+
+
+def test_an_upgrade_refuses_a_schema_that_is_too_new(ledger_url: str) -> None:
+    execute(ledger_url, "UPDATE alembic_version SET version_num = '0009'")
+    with pytest.raises(OldSchema, match="0009, too new"):
+        upgrade(ledger_url)
+
+
+def test_an_upgrade_refuses_tables_that_are_not_sexton_s_and_names_them(empty_url: str) -> None:
+    execute(empty_url, "CREATE TABLE jobs (x int)")
+    with pytest.raises(Refused, match=r"not Sexton's \(jobs\); give it a database of its own"):
+        upgrade(empty_url)
+
+
+def test_another_program_s_migrations_are_not_taken_for_sexton_s(empty_url: str) -> None:
+    execute(empty_url, "CREATE TABLE alembic_version (version_num text)")
+    execute(empty_url, "INSERT INTO alembic_version VALUES ('ae1027a6acf8')")
+    for call in (upgrade, check_schema):
+        with pytest.raises(Refused, match="another program"):
+            call(empty_url)
+
+
+def execute(url: str, statement: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
 
 
 def test_a_missing_database_server_is_named_without_the_password() -> None:

@@ -6,6 +6,7 @@ so that a rolling upgrade can migrate first and restart the processes after it.
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy
 from sqlalchemy import insert, inspect, select, text
 
-from sexton.errors import InvalidInput, OldSchema
+from sexton.errors import InvalidInput, OldSchema, Refused
 from sexton.store import tables
 from sexton.store.protocol import StoreOptions
 from sexton.store.sqlite.connection import SqliteConnection, path_of
@@ -70,6 +71,10 @@ def check_schema(url: str, *, answer_within: float = 10.0) -> None:
             f"the database {_shown(url)} has schema {found}, and this Sexton needs {SCHEMA_VERSION}",
             hint="run `sexton db upgrade`",
         )
+    _check_not_too_new(found, url)
+
+
+def _check_not_too_new(found: str, url: str) -> None:
     if int(found) > int(SCHEMA_VERSION) + 1:
         raise OldSchema(
             f"the database {_shown(url)} has schema {found}, too new for this Sexton, which knows {SCHEMA_VERSION}",
@@ -80,7 +85,8 @@ def check_schema(url: str, *, answer_within: float = 10.0) -> None:
 def upgrade(url: str, *, answer_within: float = _UPGRADE_SECONDS) -> str:
     """Bring the database to this version's schema, in one transaction; the version it then has.
 
-    Safe to run at any time and by several at once; a database that is new enough is left alone.
+    Safe to run at any time and by several at once; a database that is new enough is left alone. Raises ``OldSchema``
+    where it is too new for this version, ``Refused`` where tables that are not Sexton's have the names it needs.
     """
     if url.startswith("sqlite") and (path := path_of(url)) is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -97,6 +103,10 @@ def upgrade_over(connection: PostgresConnection | SqliteConnection) -> str:
         if writing.dialect.name == "postgresql":
             writing.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _UPGRADE_LOCK})
         found = _version(writing)
+        if found is None:
+            _check_names_are_free(writing, connection.options.url)
+        else:
+            _check_not_too_new(found, connection.options.url)
         if found is None or found < SCHEMA_VERSION:
             _migrate(writing)
             _insert_single_rows(writing, connection)
@@ -130,7 +140,22 @@ def _insert_single_rows(connection: sqlalchemy.Connection, store: PostgresConnec
 def _version(connection: sqlalchemy.Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version LIMIT 1")).scalar()
+    if found is not None and not re.fullmatch(r"[0-9]{4}", found):
+        raise Refused(
+            f"this database belongs to another program, whose migrations are at {found}",
+            hint="give Sexton a database of its own",
+        )
+    return found
+
+
+def _check_names_are_free(connection: sqlalchemy.Connection, url: str) -> None:
+    taken = sorted(set(inspect(connection).get_table_names()) & set(tables.metadata.tables))
+    if taken:
+        raise Refused(
+            f"the database {_shown(url)} holds tables that are not Sexton's ({', '.join(taken)})",
+            hint="give it a database of its own",
+        )
 
 
 def _shown(url: str) -> str:
