@@ -74,7 +74,7 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Lateness of the runs started in one stretch; `count` of them, None where there were none."""
+    """Lateness of the first tries started in one stretch; `count` of them, None where there were none."""
 
     count: int = 0
     p50: timedelta | None = None

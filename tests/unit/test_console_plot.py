@@ -66,6 +66,13 @@ def test_takeovers_are_marked_with_their_time_where_there_is_room() -> None:
     assert drawn(takeovers=(NOW - 31 * MINUTE,)).marks.strip() == ""
 
 
+def test_of_takeovers_close_together_the_newest_is_named_and_all_are_marked() -> None:
+    marks = drawn(takeovers=(NOW - 5 * MINUTE, NOW - 4 * MINUTE)).marks
+    assert marks.count("^") == 2
+    assert "takeover 02:26" in marks
+    assert "02:25" not in marks
+
+
 def test_braille_cells_fill_from_below() -> None:
     one = drawn(*(minute(ago, 10) for ago in range(1, 31)), ascii_only=False)
     assert set(one.rows[0][7:]) == {"⣿"}

@@ -9,8 +9,8 @@ from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton.settings import format_duration
 from sexton.views import ClaimView, JobDetail, RunOutput, TakeoverDetail
 from sexton_tui.console.core.lines import BAD, DIM, STRONG, WARN, Line, line, text_lines
-from sexton_tui.console.core.overview import decided_words
-from sexton_tui.console.core.words import duration, instant, plural, size, state_style
+from sexton_tui.console.core.overview import decided_words, gap_words
+from sexton_tui.console.core.words import duration, instant, late_words, plural, size, state_style
 
 _HOW_ENDED = {
     "none": "the first leader of this cluster",
@@ -65,7 +65,7 @@ def job_lines(detail: JobDetail, now: datetime) -> list[Line]:
 def claim_line(claim: ClaimView, now: datetime) -> Line:
     """A tick's claim on one line."""
     late = None if claim.started_at is None else claim.started_at - claim.scheduled_at - claim.jitter
-    parts = [] if late is None else [(f"  {duration(late)} late", DIM)]
+    parts = [] if late is None else [(f"  {late_words(late)} late", DIM)]
     if claim.is_blocked and claim.state is State.READY:
         parts.append(("  blocked by the pause", WARN))
     return line(
@@ -99,7 +99,7 @@ def run_lines(output: RunOutput, now: datetime) -> list[Line]:
         line((word, state_style(run.outcome)), code, f"  on {run.worker}"),
         line(
             ("started ", DIM),
-            f"{instant(run.started_at, now)}, {duration(run.lateness)} late",
+            f"{instant(run.started_at, now)}, {late_words(run.lateness)} late",
             ("  ended ", DIM),
             f"{instant(run.finished_at, now)}, after {duration(run.duration)}",
         ),
@@ -136,7 +136,7 @@ def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
         ),
         line(
             ("gap ", DIM),
-            f"{duration(takeover.gap)}" if takeover.gap is not None else "none, or its first pass is not done",
+            gap_words(takeover),
             ("  planned in ", DIM),
             duration(takeover.planning),
             ("  elected by ", DIM),

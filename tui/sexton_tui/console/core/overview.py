@@ -11,7 +11,7 @@ from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Line, Part, line
 from sexton_tui.console.core.needs import HEARTBEAT_SILENCE, NODE_SILENCE, Need, needs
 from sexton_tui.console.core.plot import plot
-from sexton_tui.console.core.words import count, duration, instant, plural, state_style
+from sexton_tui.console.core.words import count, duration, instant, late_words, plural, since_words, state_style
 
 _COORDINATORS = {"zookeeper": "ZooKeeper", "database": "leader lease", "forced": "forced"}
 
@@ -52,7 +52,7 @@ def leadership_lines(overview: Overview) -> list[Line]:
         by = _COORDINATORS.get(overview.elected_by or "", "")
         confirmed: Part = (overview.confirmation, PLAIN if overview.confirmation == "confirmed" else WARN)
         beat: Part = (
-            f"beat {duration(overview.heartbeat_age)} ago",
+            f"beat {duration(overview.heartbeat_age)}",
             BAD if overview.heartbeat_age > HEARTBEAT_SILENCE else DIM,
         )
         lines.append(line(f"  {by}, " if by else "  ", confirmed, ", ", beat))
@@ -76,7 +76,7 @@ def _node_line(node: NodeView) -> Line:
     if node.age > NODE_SILENCE:
         return line(("○ ", DIM), node.name, (f"  silent for {duration(node.age)}", WARN))
     offset = f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms"
-    warm = f"  {count(node.jobs_warm)} warm, {duration(node.behind)} behind, {offset}"
+    warm = f"  {'warm' if node.jobs_warm else 'cold'}, {duration(node.behind)} behind, {offset}"
     return line(("○ ", PLAIN), node.name, (warm, DIM))
 
 
@@ -141,7 +141,7 @@ def feed_lines(running: Sequence[ClaimView], runs: Sequence[RunView], overview: 
     lines = []
     for claim in running[: max(height // 3, 1)]:
         since = claim.started_at or claim.granted_at
-        age = "" if since is None else f"  for {duration(now - since)}"
+        age = "" if since is None else f"  for {since_words(since, now)}"
         lines.append(
             line(
                 (f"{instant(since, now):>12}  ", DIM),
@@ -157,7 +157,7 @@ def feed_lines(running: Sequence[ClaimView], runs: Sequence[RunView], overview: 
 
 def run_line(run: RunView, overview: Overview) -> Line:
     word = "to retry" if run.outcome == 0 else run.outcome.word
-    details = f"  {duration(run.lateness)} late, ran {duration(run.duration)}  {run.worker}"
+    details = f"  {late_words(run.lateness)} late, ran {duration(run.duration)}  {run.worker}"
     return line(
         (f"{instant(run.finished_at, overview.now):>12}  ", DIM),
         (f"{word:<11}", state_style(run.outcome)),
@@ -165,6 +165,13 @@ def run_line(run: RunView, overview: Overview) -> Line:
         (details, DIM),
         *([("  " + run.error, BAD)] if run.error else []),
     )
+
+
+def gap_words(takeover: TakeoverView) -> str:
+    """``12m40s``; ``open`` while the first pass is not done; ``-`` for a first leader, which has none."""
+    if takeover.gap is not None:
+        return duration(takeover.gap)
+    return "-" if takeover.gap_from is None else "open"
 
 
 def decided_words(totals: DecisionTotals) -> str:
@@ -185,7 +192,7 @@ def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview) -> lis
             line(
                 (f"{takeover.term:>5}  ", STRONG),
                 f"{takeover.node}  {instant(takeover.taken_at, overview.now)}",
-                (f"  gap {duration(takeover.gap)}  ", WARN if totals.missed else DIM),
+                (f"  gap {gap_words(takeover)}  ", WARN if totals.missed else DIM),
                 decided,
             )
         )

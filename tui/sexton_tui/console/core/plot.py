@@ -96,14 +96,16 @@ def _label(place: int, height: int, top: int) -> str:
 
 
 def _marks(takeovers: Sequence[datetime], now: datetime, columns: int, window: timedelta, *, ascii_only: bool) -> str:
+    places = [(int((at - (now - window)) / window * columns), at) for at in sorted(takeovers, reverse=True)]
     cells = [" "] * columns
-    for at in takeovers:
-        column = int((at - (now - window)) / window * columns)
-        if not 0 <= column < columns:
-            continue
-        cells[column] = "^" if ascii_only else "▲"
-        text = f" takeover {at:%H:%M}"
-        start = column + 1 if column + 1 + len(text) <= columns else column - len(text)
-        if start >= 0 and all(cell == " " for cell in cells[start : start + len(text)]):
-            cells[start : start + len(text)] = text if start > column else text[1:] + " "
+    for column, _ in places:
+        if 0 <= column < columns:
+            cells[column] = "^" if ascii_only else "▲"
+    for column, at in places:  # the newest has the first claim to the room
+        text = f"takeover {at:%H:%M}"
+        for start in (column + 2, column - len(text) - 1):
+            end = start + len(text)
+            if 0 <= column < columns and start >= 0 and end <= columns and not "".join(cells[start:end]).strip():
+                cells[start:end] = text
+                break
     return " " * _LABEL_WIDTH + "".join(cells)

@@ -11,7 +11,8 @@ from sexton.cluster_views import NodeView, QueueView, WorkerView
 from sexton.views import ClaimView, DecisionView, EventView, JobView, RunView, TakeoverView
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Part, Row, row
 from sexton_tui.console.core.needs import WORKER_SILENCE
-from sexton_tui.console.core.words import count, duration, instant, state_style, strip
+from sexton_tui.console.core.overview import gap_words
+from sexton_tui.console.core.words import count, duration, instant, late_words, since_words, state_style, strip
 
 TAKEOVER_COLUMNS = (
     *("term", "leader", "from", "until", "ended by", "gap"),
@@ -36,7 +37,7 @@ def takeover_row(takeover: TakeoverView, now: datetime) -> Row:
         instant(takeover.taken_at, now),
         "now" if takeover.until is None else instant(takeover.until, now),
         "-" if takeover.ended_by is None else takeover.ended_by.value,
-        (duration(takeover.gap) if takeover.gap is not None else "open", WARN if totals.missed else PLAIN),
+        (gap_words(takeover), WARN if totals.missed else PLAIN),
         (count(totals.missed), style),
         count(totals.fired),
         count(totals.merged),
@@ -75,7 +76,7 @@ def job_row(job: JobView, now: datetime, *, ascii_only: bool = False) -> Row:
     else:
         word = "to retry" if last.outcome is State.READY else last.outcome.word
         ran = ((f"{instant(last.finished_at, now)} {word}", state_style(last.outcome)), "", "")
-        ran = (ran[0], duration(last.duration), duration(last.lateness))
+        ran = (ran[0], duration(last.duration), late_words(last.lateness))
     return row(
         job.name,
         job.name,
@@ -97,7 +98,7 @@ def run_row(run: RunView, now: datetime) -> Row:
         run.job,
         instant(run.scheduled_at, now),
         (word, state_style(run.outcome)),
-        duration(run.lateness),
+        late_words(run.lateness),
         duration(run.duration),
         str(run.attempt),
         run.worker,
@@ -115,8 +116,8 @@ def running_row(claim: ClaimView, now: datetime) -> Row:
         claim.job,
         instant(claim.scheduled_at, now),
         ("running", STRONG),
-        duration(late),
-        duration(None if since is None else now - since),
+        late_words(late),
+        "-" if since is None else since_words(since, now),
         str(claim.attempt),
         claim.worker,
         "",

@@ -33,6 +33,16 @@ def duration(value: timedelta | None) -> str:
     return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
 
 
+def late_words(value: timedelta | None) -> str:
+    """A lateness. Clocks of two hosts differ by some ms: what started before its tick by them is ``0 ms`` late."""
+    return duration(value if value is None else max(value, timedelta(0)))
+
+
+def since_words(since: datetime, now: datetime) -> str:
+    """For how long; never less than nothing, whichever clocks the two instants are from."""
+    return duration(max(now - since, timedelta(0)))
+
+
 def instant(at: datetime | None, now: datetime) -> str:
     """``02:13:07`` on the day of `now`, else ``Nov 28 02:13``, in another year ``2025-11-28``; ``-`` for None."""
     if at is None:
