@@ -99,6 +99,20 @@ def test_settings_are_checked_against_each_other(database: Path, command: Comman
     assert {row["key"]: row["value"] for row in rows}["horizon"] == "30s"
 
 
+def test_settings_alone_lists_them(database: Path, command: CommandLine) -> None:
+    done = command.run("settings")
+    assert (done.returncode, done.stdout) == (0, command.run("settings", "list").stdout)
+    assert "horizon" in done.stdout
+
+
+def test_a_folder_without_a_cluster_is_named_and_nothing_is_made_there(command: CommandLine) -> None:
+    for arguments in (("status",), ("db", "check"), ("console",)):
+        done = command.run(*arguments)
+        assert done.returncode == 1
+        assert "there is no .sexton/sexton.db here; call this where `sexton up` runs" in done.stderr
+    assert list(command.folder.iterdir()) == []
+
+
 def test_nobody_to_resign_is_exit_1(database: Path, command: CommandLine) -> None:
     done = command.run("leader", "resign")
     assert (done.returncode, done.stdout) == (1, "")

@@ -98,7 +98,8 @@ def test_a_command_may_return_its_code(run_body: Callable[..., int], returned: i
         (["next", "0 5 * * *", "--job", "x"], "give either"),
         (["next", "0 5 * * *", "--after", "2026-01-01T00:00:00"], "has no zone"),
         (["next", "0 5 * * *", "--count", "0"], "--count"),
-        (["settings"], "Usage"),
+        (["next", "0 5 * * *", "--after", "2026-01-01"], "write 2026-01-01T00:00:00Z for UTC"),
+        (["leader"], "Usage"),
         ([], "Usage"),
     ],
 )

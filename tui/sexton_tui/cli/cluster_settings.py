@@ -12,12 +12,17 @@ from sexton_tui.cli.invocation import actor, open_cluster
 from sexton_tui.cli.output import Output, OutputOption, print_json, print_rows
 
 settings = typer.Typer(
-    help="Read and change the cluster's settings.",
-    no_args_is_help=True,
+    help="Read and change the cluster's settings; without a command, list them.",
     add_completion=False,
     rich_markup_mode=None,
 )
 KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="Such as horizon or catch_up.rate.")]
+
+
+@settings.callback(invoke_without_command=True)
+def _list_without_a_command(ctx: typer.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        list_settings(ctx)
 
 
 @settings.command("list")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from sexton.process_settings import masked_url
-from sexton_tui.cli.invocation import ANSWER_WITHIN_SECONDS, invocation_of
+from sexton_tui.cli.invocation import ANSWER_WITHIN_SECONDS, checked_database, invocation_of
 
 db = typer.Typer(
     help="Bring the database's schema up to date, or check it.",
@@ -30,9 +30,8 @@ def upgrade_database(ctx: typer.Context) -> None:
 @db.command("check")
 def check_database(ctx: typer.Context) -> None:
     """Whether the database has a schema this version works with; exit 1 where it needs an upgrade."""
-    from sexton.store.schema import check_schema, found_version
+    from sexton.store.schema import found_version
 
-    url = invocation_of(ctx).settings().database
-    check_schema(url, answer_within=ANSWER_WITHIN_SECONDS)
+    url = checked_database(ctx)
     found = found_version(url, answer_within=ANSWER_WITHIN_SECONDS)
     print(f"{masked_url(url)} has schema {found}, which this version works with")

@@ -14,5 +14,6 @@ def parse_instant(text: str, option: str) -> datetime:
     except ValueError:
         raise typer.BadParameter(f"{option}: {text!r} is not an instant; write e.g. 2026-03-29T01:00:00Z") from None
     if instant.tzinfo is None:
-        raise typer.BadParameter(f"{option}: {text!r} has no zone; write {text}Z for UTC, or an offset like +01:00")
+        in_utc = instant.isoformat()  # a date alone is its midnight
+        raise typer.BadParameter(f"{option}: {text!r} has no zone; write {in_utc}Z for UTC, or an offset like +01:00")
     return instant.astimezone(UTC)

@@ -15,6 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as command_of
 
+from sexton.errors import NotFound
+
 if TYPE_CHECKING:
     from sexton.process_settings import ProcessSettings
     from sexton.store.protocol import Store
@@ -49,14 +51,12 @@ def invocation_of(ctx: typer.Context) -> Invocation:
 def open_cluster(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Store]:
     """The cluster's store for one command; closed afterwards.
 
-    Raises DatabaseUnreachable within 10 s, and OldSchema where the database needs ``sexton db upgrade``.
+    Raises what ``checked_database`` does.
     """
     from sexton.store import open_store
     from sexton.store.protocol import StoreOptions
-    from sexton.store.schema import check_schema
 
-    url = invocation_of(ctx).settings().database
-    check_schema(url, answer_within=ANSWER_WITHIN_SECONDS)
+    url = checked_database(ctx)
     store = open_store(
         StoreOptions(url=url, application="sexton cli", answer_within=ANSWER_WITHIN_SECONDS, read_only=read_only)
     )
@@ -64,6 +64,24 @@ def open_cluster(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Sto
         yield store
     finally:
         store.close()
+
+
+def checked_database(ctx: typer.Context) -> str:
+    """The database's address, once it has answered and has this version's tables.
+
+    Raises DatabaseUnreachable within 10 s, OldSchema, and NotFound where none was named and none is in this folder.
+    """
+    from sexton.process_settings import DEFAULT_DATABASE
+    from sexton.store.schema import check_schema
+
+    url = invocation_of(ctx).settings().database
+    if url == DEFAULT_DATABASE and not Path(url.removeprefix("sqlite:///")).exists():
+        raise NotFound(
+            f"there is no {url.removeprefix('sqlite:///')} here",
+            hint="call this where `sexton up` runs, or name the cluster's database with --database",
+        )
+    check_schema(url, answer_within=ANSWER_WITHIN_SECONDS)
+    return url
 
 
 def actor() -> str:

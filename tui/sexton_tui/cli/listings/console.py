@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sexton.store.schema import check_schema
-from sexton_tui.cli.invocation import ANSWER_WITHIN_SECONDS, actor, invocation_of
+from sexton_tui.cli.invocation import actor, checked_database
 
 
 def console(
@@ -18,6 +17,5 @@ def console(
     """Watch the cluster, and operate it. `?` tells the keys."""
     from sexton_tui.console.app import ConsoleOptions, run_console
 
-    url = invocation_of(ctx).settings().database
-    check_schema(url, answer_within=ANSWER_WITHIN_SECONDS)
+    url = checked_database(ctx)
     return run_console(ConsoleOptions(database_url=url, read_only=read_only, ascii=ascii, actor=actor()))
