@@ -6,7 +6,7 @@ force and asks of every tick up to the cursor: is there exactly one decision?
 
     missing        due, at or before the cursor, and no decision
     double         more than one decision: a skip record and a claim, or two records
-    overdue        due, undecided, and older than the job's grace
+    overdue        due, undecided, and older than the job's grace (5 s at least)
     unexpected     a scheduled claim that no revision in force says, or beyond the cursor
     miscounted     a skip record whose count is not that of the ticks it covers
     inputs changed computed with other zone data or another tick engine: not judged
@@ -145,6 +145,9 @@ class AuditReport:
         return not any(difference.verdict.fails for difference in self.differences)
 
 
+DECIDED_WITHIN = timedelta(seconds=5)
+"""With a grace of 0s a tick would be overdue in the instant it falls due; no leader decides faster than at once."""
+
 # Decisions of the schedule itself; the other origins answer an operator, and never count as a tick's first decision.
 _DECIDING = frozenset({Origin.SCHEDULE, Origin.CATCH_UP})
 
@@ -274,7 +277,7 @@ class _JobAuditor:
         undecided = 0
         for revision, begin, end in self._stretches(after, self.window.upto):
             paused_from = self.ledger.open_pause_since
-            limit = min(end, self.window.now - revision.grace)
+            limit = min(end, self.window.now - max(revision.grace, DECIDED_WITHIN))
             if paused_from is not None:
                 limit = min(limit, max(begin, paused_from))
             overdue = revision.schedule.count_between(begin, limit) if begin < limit else 0

@@ -108,6 +108,13 @@ def test_an_undecided_tick_is_pending_within_its_grace_and_overdue_after() -> No
     assert verdicts(ledger(WHOLE[:3], cursor=3)) == {Verdict.OVERDUE: 6, Verdict.PENDING: 1}
 
 
+def test_no_grace_at_all_still_leaves_a_moment_to_decide() -> None:
+    hasty = replace(revision(), grace=timedelta(0))
+    just_due = replace(WINDOW, upto=at(10), now=at(10) + timedelta(seconds=1))
+    assert verdicts(ledger(WHOLE[:9], cursor=9, revisions=[hasty]), just_due) == {Verdict.PENDING: 1}
+    assert verdicts(ledger(WHOLE[:9], cursor=9, revisions=[hasty])) == {Verdict.OVERDUE: 1}
+
+
 def test_undecided_ticks_of_an_open_pause_are_pending() -> None:
     assert verdicts(ledger(WHOLE[:3], cursor=3, paused=at(3.5))) == {Verdict.PENDING: 7}
 
