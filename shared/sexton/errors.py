@@ -5,6 +5,7 @@
     │   ├── InvalidSchedule       an expression, zone or interval that means nothing
     │   ├── InvalidJobFile        carries every problem of every file at once
     │   └── InvalidSetting
+    │       └── InvalidOption     the same, given as an option: exit code 2
     ├── Refused                   understood, but not now or not here: exit code 1
     │   ├── NotFound
     │   ├── WrongCluster          another coordinator or cluster owns this database
@@ -46,6 +47,12 @@ class InvalidSchedule(InvalidInput):
 
 class InvalidSetting(InvalidInput):
     """A setting that does not exist, has a bad value, or contradicts another."""
+
+
+class InvalidOption(InvalidSetting):
+    """A setting given as an option of the command line that is no such setting: wrong usage."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from sexton.errors import InvalidSetting
+from sexton.errors import InvalidOption, InvalidSetting
 from sexton.settings import parse_duration
 
 FILE_NAME = "sexton.toml"
@@ -67,12 +67,12 @@ def load_process_settings(
 ) -> ProcessSettings:
     """The settings of this process. ``config`` names the one file to read in place of the folders' files.
 
-    Raises InvalidSetting, naming the file, variable or option that is wrong.
+    Raises InvalidSetting, naming the file, variable or option that is wrong; for an option, InvalidOption.
     """
     environ = os.environ if environ is None else environ
     files = [config] if config is not None else [folder / FILE_NAME for folder in (folders or default_folders())]
     if config is not None and not config.is_file():
-        raise InvalidSetting(f"the settings file {config} does not exist", hint="mend --config")
+        raise InvalidOption(f"the settings file {config} does not exist", hint="mend --config")
     given: dict[str, tuple[object, str]] = {}
     for file in reversed(files):
         if file.is_file():
@@ -88,7 +88,8 @@ def load_process_settings(
         try:
             values[key] = _READINGS[key](value)
         except ValueError as error:
-            raise InvalidSetting(f"{source}: {error}") from None
+            kind = InvalidOption if key in flags else InvalidSetting
+            raise kind(f"{source}: {error}") from None
     values.pop("http")  # read only to be refused
     return ProcessSettings(**values)
 

@@ -75,6 +75,7 @@ def test_what_is_wrong_is_named_with_its_source(flags: dict[str, str], environ: 
     with pytest.raises(InvalidSetting) as refused:
         load(flags, environ)
     assert said in str(refused.value)
+    assert refused.value.exit_code == (2 if flags else 1)  # an option is usage; a variable is not
 
 
 @pytest.mark.parametrize(
