@@ -141,6 +141,19 @@ def test_help_next_and_validate_load_neither_drivers_nor_consoles(tmp_path: Path
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(("count", "code"), [("1", 0), ("2000", 141)], ids=["at the end", "amid the output"])
+def test_a_closed_pipe_ends_a_command_without_a_word(count: str, code: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = [sys.executable, "-m", "sexton_tui.cli", "next", "* * * * *", "--count", count]
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    try:
+        done = subprocess.run(arguments, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False, env=buffered)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
 def test_every_command_of_the_table_can_be_loaded(command: Command) -> None:
     assert load(command).name == command.name

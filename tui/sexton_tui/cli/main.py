@@ -2,7 +2,7 @@
 
 Exit codes: 0 done; 1 the answer is no (invalid, not found, refused, differences, old schema); 2 wrong usage; 3 a
 service cannot be reached; 4 a fault of Sexton's own; 130 interrupted. Errors go to stderr as one sentence, and a
-traceback only with ``--debug``.
+traceback only with ``--debug``. Output that nobody reads any more (``| head``) ends a command without a word: 141.
 
 A command is a row of ``COMMANDS``: its name, ``module:attribute``, and one line of help. The attribute is a function
 with Typer's annotations, or a ``typer.Typer`` for a group of commands. The module is imported when its command is
@@ -11,6 +11,7 @@ called and not before, so that ``sexton --help`` loads neither a database driver
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from sexton_tui.cli.invocation import Invocation, with_shared_options
 EXIT_REFUSED = 1
 EXIT_FAULT = 4
 EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
 
 
 class Command(NamedTuple):
@@ -133,6 +135,10 @@ def run(arguments: Sequence[str]) -> int:
         return _report(error)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except SystemExit as ended:  # Typer's own end of a command whose output is closed
+        if isinstance(ended.__context__, BrokenPipeError):
+            return EXIT_BROKEN_PIPE
+        return ended.code if isinstance(ended.code, int) else EXIT_REFUSED
     return result if isinstance(result, int) else 0
 
 
@@ -185,4 +191,10 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
 
 def main() -> None:
     """The ``sexton`` command: exits with the code of what it ran."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
