@@ -102,6 +102,15 @@ def test_a_lease_in_force_is_left_alone(store: Store, rows: ClaimRows) -> None:
     assert store.grants.requeue_expired() == ()
 
 
+def test_a_lost_lease_names_the_worker_as_people_do(store: Store, rows: ClaimRows) -> None:
+    worker_id = store.grants.register("ringer", "host", "1", 1, ["default"], 4)
+    at = rows.add(1)
+    (grant,) = step(store, worker_id=worker_id).grants
+    rows.expire_leases([grant.token])
+    store.grants.requeue_expired()
+    assert rows.runs(1, at)[0].error.startswith("lease lost: ringer did not renew it by 20")
+
+
 def test_an_expired_lease_is_requeued_once_with_a_higher_token(store: Store, rows: ClaimRows) -> None:
     at = rows.add(1)
     (grant,) = step(store, worker_id=5).grants

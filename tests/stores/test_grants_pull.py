@@ -196,6 +196,15 @@ def test_a_busy_slot_parks_what_comes_later(store: Store, rows: ClaimRows) -> No
     assert rows.slot_tokens(1) == [grant.token]
 
 
+def test_a_skip_s_reason_names_the_worker_as_people_do(store: Store, rows: ClaimRows) -> None:
+    worker_id = store.grants.register("ringer", "host", "1", 1, ["default"], 4)
+    rows.add(1, overlap=int(Overlap.SKIP))
+    assert len(pull(store, worker_id=worker_id).grants) == 1
+    later = rows.add(1, overlap=int(Overlap.SKIP))
+    pull(store, worker_id=worker_id)
+    assert ", on ringer) was not over" in rows.row(1, later).reason
+
+
 def test_skip_ends_a_claim_that_meets_a_busy_slot_and_names_the_run(store: Store, rows: ClaimRows) -> None:
     rows.add(1, overlap=int(Overlap.SKIP))
     (grant,) = pull(store, worker_id=17).grants
@@ -206,7 +215,7 @@ def test_skip_ends_a_claim_that_meets_a_busy_slot_and_names_the_run(store: Store
     assert claim.finished_at is not None
     assert (
         claim.reason
-        == f"overlap skip: the run of 2026-01-01T00:00:00.000000Z (token {grant.token}, worker 17) was not over"
+        == f"overlap skip: the run of 2026-01-01T00:00:00.000000Z (token {grant.token}, on worker 17) was not over"
     )
 
 
@@ -217,7 +226,7 @@ def test_skip_names_the_run_that_the_same_pull_granted(store: Store, rows: Claim
     assert grant.scheduled_at == first
     claim = rows.row(1, second)
     assert claim.state == State.SKIPPED
-    assert f"(token {grant.token}, worker 1)" in claim.reason
+    assert f"(token {grant.token}, on worker 1)" in claim.reason
 
 
 @pytest.mark.parametrize("origin", [Origin.CATCH_UP, Origin.HELD, Origin.BACKFILL, Origin.MANUAL])

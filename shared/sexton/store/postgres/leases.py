@@ -39,7 +39,9 @@ _REQUEUE = b"""WITH dead AS MATERIALIZED (
    c.lease_expires_at AS lost_lease,
    CASE WHEN c.at_most_once AND c.started_at IS NOT NULL OR c.losses + 1 >= %(poison)s THEN 6
     WHEN c.cancel_requested THEN 7 ELSE 0 END AS verdict,
-   'lease lost: worker ' || c.worker_id || ' did not renew it by '
+   'lease lost: '
+    || coalesce((SELECT w.name FROM workers w WHERE w.worker_id = c.worker_id), 'worker ' || c.worker_id)
+    || ' did not renew it by '
     || to_char(c.lease_expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
     || CASE WHEN c.at_most_once AND c.started_at IS NOT NULL THEN '; started, and on_worker_lost is fail'
      WHEN c.losses + 1 >= %(poison)s THEN '; ' || (c.losses + 1) || ' leases lost, it may be what kills workers'

@@ -81,7 +81,9 @@ _PULL = """WITH pick AS MATERIALIZED (
  holder AS MATERIALIZED (
   SELECT DISTINCT ON (slot) slot, 'overlap skip: the run of '
    || to_char(scheduled_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-   || ' (token ' || token || ', worker ' || worker_id || ') was not over' AS reason
+   || ' (token ' || token || ', on '
+   || coalesce((SELECT w.name FROM workers w WHERE w.worker_id = h.worker_id), 'worker ' || worker_id)
+   || ') was not over' AS reason
   FROM (SELECT slot, scheduled_at, token, $1::bigint AS worker_id FROM verdict WHERE state = 1 AND number IS NOT NULL
    UNION ALL
    SELECT slot, scheduled_at, token, worker_id FROM claims

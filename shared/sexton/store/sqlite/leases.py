@@ -15,7 +15,8 @@ from sexton.store.tables import from_micros
 _HELD = "SELECT rowid, token, cancel_requested FROM claims WHERE state = 1 AND worker_id = ?"
 _RENEW = "UPDATE claims SET lease_expires_at = ? WHERE rowid = ?"
 _EXPIRED = """SELECT rowid, job_id, scheduled_at, revision, attempt, slot, token, worker_id, started_at,
-  lease_expires_at, jitter_ms, at_most_once, losses, cancel_requested
+  lease_expires_at, jitter_ms, at_most_once, losses, cancel_requested,
+  coalesce((SELECT w.name FROM workers w WHERE w.worker_id = claims.worker_id), 'worker ' || worker_id)
  FROM claims WHERE state = 1 AND lease_expires_at < ? ORDER BY lease_expires_at LIMIT ?"""
 _BACK = """UPDATE claims SET state = 0, losses = losses + 1, token = NULL, worker_id = NULL, granted_at = NULL,
  started_at = NULL, finished_at = NULL, lease_expires_at = NULL WHERE rowid = ?"""
@@ -55,11 +56,12 @@ class _Lost:
     at_most_once: int
     losses: int
     cancel_requested: int
+    worker: str
 
     def verdict(self, poison_after: int) -> tuple[State, str]:
         """What becomes of it, and why."""
         by = from_micros(self.lease_expires_at).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        error = f"lease lost: worker {self.worker_id} did not renew it by {by}"
+        error = f"lease lost: {self.worker} did not renew it by {by}"
         if self.at_most_once and self.started_at is not None:
             return State.LOST, f"{error}; started, and on_worker_lost is fail"
         if self.losses + 1 >= poison_after:

@@ -39,7 +39,9 @@ _GRANT = f"""UPDATE claims SET state = 1, attempt = attempt + 1, token = ?, work
 _PARK = "UPDATE claims SET state = 2 WHERE rowid = ?"
 _SKIP = "UPDATE claims SET state = 8, finished_at = ?, reason = ? WHERE rowid = ?"
 _TAKE_SLOT = "UPDATE slots SET token = ? WHERE slot = ? AND number = ?"
-_HOLDER = "SELECT scheduled_at, token, worker_id FROM claims WHERE state = 1 AND token = ?"
+_HOLDER = """SELECT scheduled_at, token,
+ coalesce((SELECT w.name FROM workers w WHERE w.worker_id = claims.worker_id), 'worker ' || worker_id)
+ FROM claims WHERE state = 1 AND token = ?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,4 +155,4 @@ def _met(connection: sqlite3.Connection, token: int) -> str:
     if row is None:
         return "overlap skip: its slot was busy"
     scheduled_at = from_micros(row[0]).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return f"overlap skip: the run of {scheduled_at} (token {row[1]}, worker {row[2]}) was not over"
+    return f"overlap skip: the run of {scheduled_at} (token {row[1]}, on {row[2]}) was not over"
