@@ -28,6 +28,11 @@ _ALIASES = {
 }
 _ORDINARY = re.compile(r"[\t -~]*")
 _BLANKS = re.compile(r"[ \t]+")
+_ZONE_NAME = re.compile(
+    r"(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific"
+    r"|US)/[A-Za-z0-9_+/-]+|UTC|GMT",
+    re.IGNORECASE,
+)
 _USER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -130,6 +135,8 @@ def _refuse_what_is_no_expression(text: str, stripped: str, fields: list[str]) -
         raise InvalidSchedule(f"{what} sets a variable; a zone goes into the job's 'timezone' key")
     if dangling := next((field for field in fields[:-1] if field.endswith(",")), None):
         raise InvalidSchedule(f"{what} has a blank inside a list, after {shown(dangling)}; remove the blank")
+    if zone := next((field for field in fields if _ZONE_NAME.fullmatch(field)), None):
+        raise InvalidSchedule(f"{what} has a zone in it; write {shown(zone)} into the job's 'timezone' key")
     if len(fields) < 5:
         names = [kind.name for kind in KINDS[1:]]
         missing = ", ".join(names[len(fields) :])

@@ -166,6 +166,8 @@ def test_rule_r3_both_day_fields_must_match_where_one_starts_with_a_star(fields:
         ("0 0 ?,1 * *", "? stands alone"),
         ("0 0 * ? *", "only in one of the two day fields"),
         ("CRON_TZ=Europe/Berlin 0 5 * * *", "'timezone' key"),
+        ("0 2 * * * Europe/Berlin", "a zone in it; write 'Europe/Berlin' into the job's 'timezone' key"),
+        ("0 2 * * * UTC", "write 'UTC' into the job's 'timezone' key"),
         ("0 5 * * *\n", "on one line"),
         ("0\u00a05 * * *", "NO-BREAK SPACE"),
         ("0 5 * * \u0661", "ARABIC-INDIC DIGIT ONE"),
