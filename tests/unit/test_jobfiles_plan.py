@@ -56,6 +56,14 @@ def test_changes_carry_the_revision_they_were_planned_against() -> None:
     ]
 
 
+def test_a_new_job_that_does_what_a_missing_one_does_is_pointed_out() -> None:
+    current = cluster(job("every5", "queue: q"), job("gone", "timezone: Asia/Tokyo"))
+    plan = plan_changes(files(job("every-five")), current)
+    assert plan.likely_renames == (("every5", "every-five"),)
+    assert plan_changes(files(job("every-five", "renamed_from: every5")), current).likely_renames == ()
+    assert plan_changes(files(job("every-five")), current, prune=True, prune_limit=2).likely_renames == ()
+
+
 def test_differences_speak_the_words_of_job_files() -> None:
     old = cluster(job("a", "max_runtime: 1h, env: {A: x}, missed: {grace: 90s}"))
     new = files("a: {schedule: [{every: 15m}, '0 5 * * *'], shell: z, missed: {grace: 2m}}")

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,14 @@ class ApplyPlan:
     retired: tuple[CurrentJob, ...]
 
     @property
+    def likely_renames(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a missing job that stays and an added one with its schedule and target: both would run."""
+        staying = [job for job in self.missing if job not in self.retired]
+        old_names = {_what_it_does(job.definition): job.name for job in staying}
+        pairs = ((old_names.get(_what_it_does(added)), added.name) for added in self.added)
+        return tuple((old, new) for old, new in pairs if old is not None)
+
+    @property
     def is_empty(self) -> bool:
         return not (self.added or self.revised or self.retired)
 
@@ -75,6 +84,11 @@ class ApplyPlan:
         ]
         create = [JobChange(ChangeKind.CREATE, definition=definition) for definition in self.added]
         return (*retire, *revise, *create)
+
+
+def _what_it_does(definition: JobDefinition) -> str:
+    data = json.loads(definition.to_text())
+    return json.dumps([data["schedule"], data["timezone"], data["target"]], sort_keys=True)
 
 
 def plan_changes(

@@ -104,6 +104,8 @@ def show_plan(plan: ApplyPlan) -> None:
     if staying:
         names = ", ".join(staying[:10]) + (", ..." if len(staying) > 10 else "")
         print(f"  not in the files, and kept (--prune retires them): {names}")
+    for old, new in plan.likely_renames:
+        print(f"  {new} does what {old} does, and both would run; if {old} was renamed, add `renamed_from: {old}`")
     print(f"Plan: {plan.summary()}.")
 
 
