@@ -3,6 +3,10 @@
 What the commit says decides what is true (invariants 2 and 3): a term that is over
 ends the work at once; jobs that did not move are read and planned again; after an
 answer that was lost, nothing is known, and all jobs of the batch are read again.
+
+A plan that is older than 5 s when it reaches the database is not written. Where that came from slow schedules, the
+next batch is one job, and grows from there; a job that is too slow all by itself is put in quarantine, for it would
+silence all others (invariant 9).
 """
 
 from __future__ import annotations
@@ -16,11 +20,14 @@ from sexton.decisions import Cause, CommitResult
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Store
-from sexton_scheduler.core.planner import Draft, MissedPass, Planner
+from sexton_scheduler.core.planner import BATCH_ROWS, Draft, MissedPass, Planner, Quarantine
 from sexton_scheduler.job_book import JobBook
 
 _LEAST_AHEAD = timedelta(0)
 _MOST_AHEAD = timedelta(seconds=1)
+_STALE_SECONDS = 5.0  # what the commit takes for an old plan
+_QUICK_SECONDS = 1.0  # a batch that took no longer may be followed by a larger one
+_SLOW_TRIES = 3  # a process that was frozen looks the same as a slow schedule: once
 _CONTENDED_SECONDS = 0.05  # the whole batch was locked or changed: an edit is under way, or the cluster is halted
 
 
@@ -39,6 +46,8 @@ class TickWriter:
         self.term = term
         self._pass: MissedPass | None = None
         self._planning = timedelta(0)
+        self._rows = BATCH_ROWS
+        self._slow: tuple[int, int] = (0, 0)  # the job that alone was too slow last, and how often in a row
         self._log = structlog.get_logger("sexton.scheduler").bind(term=term)
 
     def begin(self, now: datetime, settings: ClusterSettings) -> None:
@@ -56,16 +65,20 @@ class TickWriter:
         if self._pass is None and self._planner.is_late(now):
             self._pass = self._planner.begin_pass(Cause.LATE_LEADER, now, 0, settings.catch_up_hold_above)
             self._log.warning("ticks.late", hold=self._pass.force_hold)
-        draft = self._planner.draft(now, now + settings.horizon + _ahead(settings), self._pass)
+        started = self._clock.elapsed()
+        draft = self._planner.draft(now, now + settings.horizon + _ahead(settings), self._pass, self._rows)
+        planning = self._clock.elapsed() - started
         if draft.plans:
-            moved = self._commit(draft, now, settings)
+            moved = self._commit(draft, now, settings, planning)
+            if moved and self._clock.elapsed() - started <= _QUICK_SECONDS:
+                self._rows = min(2 * self._rows, BATCH_ROWS)
             return 0.0 if moved else _CONTENDED_SECONDS
         self._quarantine_faults()
         self._end_pass()
         due = self._planner.next_at(settings.horizon)
         return 3600.0 if due is None else max(0.0, (due - now).total_seconds())
 
-    def _commit(self, draft: Draft, now: datetime, settings: ClusterSettings) -> int:
+    def _commit(self, draft: Draft, now: datetime, settings: ClusterSettings, planning: float) -> int:
         first_start = None
         try:
             if draft.paced:
@@ -78,12 +91,27 @@ class TickWriter:
         if not result.is_current:
             self._book.expect_changes(self._planner.abandon(draft))
             raise TermOver
-        if not result.is_fresh:  # this process was frozen between planning and writing: nothing was written
-            self._book.expect_changes(self._planner.abandon(draft))
+        if not result.is_fresh:
+            self._grew_old(draft, planning)
             return 0
         self._book.expect_changes(self._planner.settle(draft, result))
         self._note(draft, result)
         return result.moved
+
+    def _grew_old(self, draft: Draft, planning: float) -> None:
+        """Nothing was written: this process was frozen, or planning took too long (``planning``: seconds)."""
+        self._rows = 1
+        job = draft.plans[0].job
+        if len(draft.plans) == 1 and planning >= _STALE_SECONDS:
+            self._slow = (job.job_id, self._slow[1] + 1 if self._slow[0] == job.job_id else 1)
+            if self._slow[1] >= _SLOW_TRIES:
+                reason = (
+                    f"planning its ticks took {planning:.1f} s, {_SLOW_TRIES} times in a row: simplify its schedule"
+                )
+                self._planner.drop(job.job_id)
+                self._planner.faults[job.job_id] = Quarantine(job.job_id, job.name, reason)
+                return
+        self._book.expect_changes(self._planner.abandon(draft))
 
     def _note(self, draft: Draft, result: CommitResult) -> None:
         not_moved = set(result.not_moved)

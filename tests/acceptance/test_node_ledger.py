@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
+from typing import Any
 
 import pytest
 
 from sexton.claims import Origin
+from sexton.decisions import PlannedJob
 from sexton.errors import DatabaseUnreachable
 from sexton.store.protocol import ChangeKind, JobChange
 from sexton.store.tables import from_micros
+from sexton_scheduler.core import planner
+from sexton_scheduler.core.job_plan import JobPlan, plan_job
+from sexton_scheduler.core.tick_cache import TickCache
 from tests.support.virtual_nodes import TWO, VirtualCluster, cron_job
 
 SECOND = timedelta(seconds=1)
@@ -136,6 +142,38 @@ def test_a_job_that_cannot_be_read_is_quarantined_and_stops_nobody_else(cluster:
     assert len(cluster.claims(good)) == 2
     ((reason,),) = cluster.rows(f"SELECT quarantine_reason FROM jobs WHERE job_id = {bad}")
     assert "InvalidSchedule" in reason
+
+
+@pytest.mark.parametrize("seconds_each", [0.5, 6.0])
+def test_slow_schedules_silence_nobody(
+    cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch, seconds_each: float
+) -> None:
+    """Invariant 9: twenty jobs that together, or one that alone, take longer to plan than a plan may age."""
+    cluster.set(horizon="0s")
+    jobs = cluster.apply(*(cron_job(f"job{n}", "0 * * * *", "skip") for n in range(20)))
+
+    calls = count()
+
+    def slowly(job: PlannedJob, cache: TickCache, **how: Any) -> JobPlan:
+        assert next(calls) < 200, "the same jobs are planned again and again"
+        if seconds_each < 5 or job.job_id == jobs[0]:
+            cluster.clock.seconds += seconds_each
+        return plan_job(job, cache, **how)
+
+    cluster.clock.seconds += 5 * 3600
+    with monkeypatch.context() as patched:
+        patched.setattr(planner, "plan_job", slowly)
+        cluster.node("one")
+        cluster.run(120)
+    decided = [job for job in jobs if cluster.skips(job)]
+    quarantined = cluster.rows("SELECT job_id, quarantine_reason FROM jobs WHERE quarantined_at IS NOT NULL")
+    if seconds_each < 5:
+        assert (decided, quarantined) == (jobs, [])
+    else:
+        ((job, reason),) = quarantined
+        assert job == jobs[0]
+        assert "planning its ticks took 6.0 s" in reason
+        assert decided == jobs[1:]
 
 
 def test_a_halted_cluster_decides_nothing_and_catches_up_afterwards(cluster: VirtualCluster) -> None:
