@@ -213,8 +213,10 @@ class _Open:
 
 
 _RESERVED_VALUE = re.compile(
-    r"^(?P<before>\s*(?:-\s+)*(?:[\w.'\"-]+\s*:\s+)?)(?P<value>[*@%`&!|>].*?)(?P<after>\s*(?:\s#.*)?)$"
+    r"^(?:\s*(?:-\s+)*(?:[\w.'\"-]+\s*:\s+)?)(?P<value>[*@%`&!|>].*?)(?P<after>,?\s*(?:\s#.*)?)$"
 )
+# The same within braces or brackets on one line: up to the comma (with a blank, as cron has commas too) or the bracket.
+_RESERVED_IN_FLOW = re.compile(r"(?P<value>[*@%`&!|>][^}\]\"'#]*?)(?P<after>\s*(?:,\s.*|[}\]].*|,?))$")
 
 
 def _repair(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> str | None:
@@ -225,15 +227,24 @@ def _repair(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> s
     lines = text.split("\n")
     if mark.line >= len(lines):
         return None
-    match = _RESERVED_VALUE.match(lines[mark.line].rstrip("\r"))
+    here = lines[mark.line].rstrip("\r")
+    match = _RESERVED_VALUE.match(here)
     if match is None or match.start("value") != mark.column:
+        match = _in_flow(here, mark.column)
+    if match is None:
         return None
     value = match["value"].rstrip()
     what = "quote the schedule" if re.match(r"[*@]", value) else "quote the value"
     message = f"the value {value} starts with {value[0]!r}, which YAML reserves; {what}: {_quoted(value)}"
     problems.add_at(mark.line + 1, mark.column + 1, message)
-    lines[mark.line] = f"{match['before']}{_quoted(value)}{match['after']}"
+    lines[mark.line] = f"{here[: mark.column]}{_quoted(value)}{match['after']}"
     return "\n".join(lines)
+
+
+def _in_flow(here: str, column: int) -> re.Match[str] | None:
+    """The reserved value that starts at this column of a flow collection."""
+    before = here[:column].rstrip()
+    return _RESERVED_IN_FLOW.match(here, column) if before.endswith(("{", "[", ",", ":")) else None
 
 
 def _quoted(value: str) -> str:
