@@ -57,6 +57,23 @@ def test_pause_and_resume_are_said_once_each(database: Path, command: CommandLin
     assert command.run("resume", "bell").returncode == 1
 
 
+def test_a_trigger_of_a_paused_job_says_that_it_is_paused(database: Path, command: CommandLine) -> None:
+    assert command.run("trigger", "bell").stderr == ""
+    assert command.run("pause", "bell", "--reason", "x").returncode == 0
+    done = command.run("trigger", "bell")
+    assert (done.returncode, done.stdout[:14]) == (0, "bell triggered")
+    assert "bell is paused, and stays so" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("trigger", "BELL"), ("next", "--job", "bell"), ("resume", "bell")])
+def test_a_retired_job_is_said_to_be_retired(database: Path, command: CommandLine, arguments: tuple[str, ...]) -> None:
+    (command.folder / "none.yaml").write_text("version: 1\njobs: {}\n")
+    assert command.run("apply", "none.yaml", "--prune", "--yes").returncode == 0
+    done = command.run(*arguments)
+    assert done.returncode == 1
+    assert "the job bell is retired; " in done.stderr
+
+
 def test_pause_wants_a_reason_on_one_line(database: Path, command: CommandLine) -> None:
     assert command.run("pause", "bell").returncode == 2
     assert command.run("pause", "bell", "--reason", " ").returncode == 2

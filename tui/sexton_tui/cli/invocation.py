@@ -6,7 +6,7 @@ import os
 import pwd
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,11 +15,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as command_of
 
-from sexton.errors import NotFound
+from sexton.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from sexton.process_settings import ProcessSettings
-    from sexton.store.protocol import Store
+    from sexton.store.protocol import CurrentJob, Store
 
 ANSWER_WITHIN_SECONDS = 7.0  # a call's limit: connecting and one call stay within the 10 s that exit code 3 promises
 
@@ -82,6 +82,19 @@ def checked_database(ctx: typer.Context) -> str:
         )
     check_schema(url, answer_within=ANSWER_WITHIN_SECONDS)
     return url
+
+
+def find_job(store: Store, name: str) -> CurrentJob:
+    """The job of this name, case aside. Raises NotFound with near names, or that it is retired."""
+    try:
+        return store.edits.find_job(name)
+    except NotFound:
+        with suppress(NotFound):
+            if (job := store.reads.job(name, 0).job).state == "retired":
+                raise Refused(
+                    f"the job {job.name} is retired", hint="apply a job file that has it, to have it again"
+                ) from None
+        raise
 
 
 def actor() -> str:

@@ -12,7 +12,7 @@ import typer
 
 from sexton.errors import InvalidInput
 from sexton_tui.cli.instants import parse_instant
-from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_rows
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _of_job(ctx: typer.Context, name: str, since: datetime | None) -> tuple[Sche
     from sexton.schedules import schedule_from_spec
 
     with open_cluster(ctx, read_only=True) as store:
-        job = store.edits.find_job(name)
+        job = find_job(store, name)
         since = since or store.now()
     if job.is_paused or job.is_quarantined:
         state = "paused" if job.is_paused else "quarantined"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from sexton.errors import InvalidInput, Refused
-from sexton_tui.cli.invocation import actor, open_cluster
+from sexton_tui.cli.invocation import actor, find_job, open_cluster
 from sexton_tui.cli.output import Output, OutputOption, instant_text, print_json, print_record
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")]
@@ -23,16 +24,23 @@ def trigger(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Run a job now, beside its schedule: a claim of origin manual, which consumes no scheduled tick."""
+    """Run a job now, beside its schedule: a claim of origin manual, which consumes no scheduled tick.
+
+    A paused job is run too: the pause is of its schedule.
+    """
     if request_id is not None and not 1 <= len(_printable(request_id, "--request-id")) <= _LONGEST_REQUEST_ID:
         raise typer.BadParameter(f"--request-id has {len(request_id)} characters; use 1 to {_LONGEST_REQUEST_ID}")
     with open_cluster(ctx) as store:
-        done = store.edits.trigger(store.edits.find_job(job).job_id, actor(), request_id)
+        found = find_job(store, job)
+        done = store.edits.trigger(found.job_id, actor(), request_id)
     if output is not Output.TABLE:
         print_record(done, output)
         return
     what = "was triggered before with this id" if done.existed else "triggered"
     print(f"{done.name} {what}: its tick is {instant_text(done.scheduled_at)}")
+    if found.is_paused or found.is_quarantined:
+        state = "paused" if found.is_paused else "quarantined"
+        print(f"{done.name} is {state}, and stays so; a trigger runs it once all the same", file=sys.stderr)
 
 
 def pause(
@@ -41,7 +49,7 @@ def pause(
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown wherever the job is.")],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Stop a job's grants and claims until it is resumed; runs that run go on."""
+    """Stop a job's grants and claims until it is resumed; runs that run go on, and `sexton trigger` still runs it."""
     from sexton.store.protocol import ChangeKind
 
     if not _printable(reason, "--reason").strip() or len(reason) > _LONGEST_REASON:
@@ -61,7 +69,7 @@ def _change(ctx: typer.Context, name: str, kind: object, why: str, output: Outpu
 
     assert isinstance(kind, ChangeKind)  # noqa: S101 - the two callers above
     with open_cluster(ctx) as store:
-        job = store.edits.find_job(name)
+        job = find_job(store, name)
         is_pause = kind is ChangeKind.PAUSE
         if is_pause and job.is_paused:
             raise Refused(f"{job.name} is paused already", hint=f"`sexton resume {job.name}` ends the pause")
