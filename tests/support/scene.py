@@ -293,7 +293,7 @@ def _open_claims(now: datetime) -> list[dict[str, Any]]:
     rows.append(_claim(2, minute + MINUTE, State.READY))
     rows += [_claim(6, minute - 10 * late * MINUTE, State.READY) for late in range(3)]
     for job_id, seconds, token in ((1, 2, 9001), (3, 90, 9002), (9, 700, 9003)):
-        tick = now - seconds * SECOND
+        tick = (now - seconds * SECOND).replace(microsecond=250_000)  # beside the ticks of the runs
         held = {"attempt": 1, "token": token, "worker_id": 1 + token % 2, "granted_at": tick}
         rows.append(_claim(job_id, tick, State.RUNNING, started_at=tick, lease_expires_at=now + 20 * SECOND, **held))
     rows.append(_claim(3, now - 30 * SECOND, State.PARKED))

@@ -1,0 +1,237 @@
+"""Commands that only read, over the scene in a SQLite file at the host's time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, delete, update
+
+from sexton.store import tables
+from sexton.store.schema import upgrade
+from sexton_tui.cli.main import run
+from tests.support import scene
+
+
+@dataclass
+class Cluster:
+    """The scene's database, and `sexton` on it."""
+
+    url: str
+    engine: Engine
+    now: datetime
+    capture: pytest.CaptureFixture[str]
+
+    def sexton(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, standard output, standard error."""
+        self.capture.readouterr()
+        code = run([*arguments, "--database", self.url])
+        out, err = self.capture.readouterr()
+        return code, out, err
+
+    def json(self, *arguments: str) -> Any:
+        code, out, err = self.sexton(*arguments, "--output", "json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Cluster]:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    upgrade(url)
+    engine = create_engine(url)
+    now = datetime.now(UTC).replace(microsecond=0)
+    with engine.begin() as connection:
+        scene.seed(connection, now, hostile=True)
+    yield Cluster(url, engine, now, capsys)
+    engine.dispose()
+
+
+def heal(cluster: Cluster) -> None:
+    """Take away all that needs a human."""
+    with cluster.engine.begin() as connection:
+        connection.execute(delete(tables.proposals))
+        connection.execute(delete(tables.claims).where(tables.claims.c.queue == "gpu"))
+        connection.execute(update(tables.jobs).values(quarantined_at=None, quarantine_reason=None))
+        later = cluster.now + timedelta(hours=1)
+        connection.execute(update(tables.heartbeat).values(at=later))
+        connection.execute(update(tables.workers).values(seen_at=later))
+        connection.execute(update(tables.cursors).values(at=later))
+        connection.execute(update(tables.claims).where(tables.claims.c.state == 0).values(available_at=later))
+
+
+def test_status_is_0_when_nothing_needs_a_human_and_1_when_something_does(cluster: Cluster) -> None:
+    code, out, err = cluster.sexton("status")
+    assert (code, err) == (1, "")
+    for text in ("queue gpu has no worker", "1 proposal held", "sched-2  term 41", "p50", "takeover", "jobs, 1 paused"):
+        assert text in out
+    assert len(out.splitlines()) < 45  # one screen
+    heal(cluster)
+    code, out, err = cluster.sexton("status")
+    assert (code, err) == (0, ""), out
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"leader": None}, "NO LEADER"),
+        ({"halted": True}, "HALTED"),
+    ],
+)
+def test_status_is_1_without_a_leader_or_when_halted(cluster: Cluster, values: dict[str, Any], said: str) -> None:
+    heal(cluster)
+    with cluster.engine.begin() as connection:
+        connection.execute(update(tables.cluster).values(**values))
+    code, out, _ = cluster.sexton("status")
+    assert code == 1
+    assert said in out
+
+
+def test_status_is_1_when_a_tick_fell_due_undecided(cluster: Cluster) -> None:
+    heal(cluster)
+    with cluster.engine.begin() as connection:
+        late = cluster.now - timedelta(hours=3)
+        connection.execute(update(tables.cursors).where(tables.cursors.c.job_id == 2).values(at=late))
+    code, out, _ = cluster.sexton("status")
+    assert code == 1
+    assert "1 job with undecided ticks" in out
+    assert "minutely-sync" in out
+
+
+def test_status_as_one_object(cluster: Cluster) -> None:
+    code, out, _ = cluster.sexton("status", "-o", "json")
+    status = json.loads(out)
+    assert (code, status["is_healthy"], status["leader"], status["term"]) == (1, False, "sched-2", 41)
+    assert any("gpu" in need["text"] and need["is_urgent"] for need in status["needs"])
+    assert [node["name"] for node in status["nodes"]] == ["sched-1", "sched-2", "sched-3"]
+    _, lines, _ = cluster.sexton("status", "-o", "jsonl")
+    assert len(lines.splitlines()) == 1
+
+
+def test_jobs_with_filters_and_one_opened(cluster: Cluster) -> None:
+    assert len(cluster.json("jobs")) == 10
+    assert [job["job"] for job in cluster.json("jobs", "--queue", "gpu")] == ["train-model"]
+    assert [job["job"] for job in cluster.json("jobs", "--state", "paused")] == ["backup-db"]
+    assert [job["job"] for job in cluster.json("jobs", "--find", "sync", "--limit", "1")] == ["minutely-sync"]
+    assert cluster.json("jobs", "backup-db")["pauses"][0]["why"] == "storage moves tonight"
+    code, out, _ = cluster.sexton("jobs", "backup-db")
+    assert code == 0
+    assert "ana: storage moves tonight" in out
+    code, _, err = cluster.sexton("jobs", "backup-database")
+    assert (code, err) == (1, "sexton: there is no job 'backup-database'; near it: backup-db\n")
+    assert cluster.sexton("jobs", "--state", "tired")[0] == 2
+
+
+def test_ticks_interleave_claims_skips_and_those_to_come(cluster: Cluster) -> None:
+    rows = cluster.json("ticks", "minutely-sync", "--limit", "500")
+    ticks = [row["tick"] for row in rows]
+    assert ticks == sorted(ticks, reverse=True)
+    assert [row["kind"] for row in rows[:6]] == ["upcoming"] * 5 + ["claim"]
+    (skip,) = [row for row in rows if row["kind"] == "skip"]
+    assert (skip["state"], skip["count"]) == ("merged", 12)
+    assert len(cluster.json("ticks", "minutely-sync", "--limit", "3", "--upcoming", "0")) == 3
+    assert {row["state"] for row in cluster.json("ticks", "minutely-sync", "--state", "ready")} == {"ready"}
+    before = rows[8]["tick"]
+    assert cluster.json("ticks", "minutely-sync", "--before", before, "--limit", "1")[0]["tick"] == rows[9]["tick"]
+
+
+def test_runs_list_what_runs_and_what_ran(cluster: Cluster) -> None:
+    rows = cluster.json("runs", "--limit", "5")
+    assert [row["state"] for row in rows[:3]] == ["running"] * 3
+    assert len(rows) == 8
+    assert {row["state"] for row in cluster.json("runs", "--state", "running")} == {"running"}
+    failed = cluster.json("runs", "--state", "failed", "--job", "SYNC-EU")
+    assert {row["job"] for row in failed} == {"sync-eu"}
+    assert all(row["exit_code"] == 7 for row in failed)
+    assert {row["job"] for row in cluster.json("runs", "--queue", "reports")} == {"weekly-report"}
+    assert cluster.sexton("runs", "--job", "nobody")[0] == 1
+    assert cluster.sexton("runs", "--state", "tired")[0] == 2
+
+
+def test_logs_print_the_output_as_it_was_written_where_no_terminal_can_be_hurt(cluster: Cluster) -> None:
+    code, out, _ = cluster.sexton("logs", "sync-eu", "--stream", "stderr")
+    assert (code, out) == (0, "connection refused\n")
+    code, out, _ = cluster.sexton("logs", "sync-eu")
+    assert out == "connecting to db-eu\n\x1b[31mretry\x1b[0m 1\nretry 2\nconnection refused\n"
+    tick = cluster.json("runs", "--job", "sync-eu", "--limit", "3")[-1]["tick"]
+    assert cluster.json("logs", "sync-eu", tick)["run"]["scheduled_at"] == tick
+    code, _, err = cluster.sexton("logs", "sync-eu", tick, "--attempt", "2")
+    assert code == 1
+    assert "try 2" in err
+    code, _, err = cluster.sexton("logs", "nightly-billing")
+    assert code == 1
+    assert "has ended" in err
+
+
+def test_logs_are_cleaned_on_a_terminal(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    code, out, _ = cluster.sexton("logs", scene.HOSTILE_NAME)
+    assert code == 0
+    assert "\\x1b]0;owned\\x07" in out
+    assert not any(character in out for character in "\x1b\x07\u202e")
+
+
+def test_takeovers_tell_gap_and_decisions_with_reasons(cluster: Cluster) -> None:
+    newest = cluster.json("takeovers")[0]
+    assert (newest["term"], newest["predecessor_ended"], newest["gap"]) == (41, "vanished", 760.04)
+    assert (newest["missed"], newest["fired"], newest["merged"], newest["held"]) == (17, 2, 12, 2)
+    decisions = cluster.json("takeovers", "41")["decisions"]
+    assert "latest: 02:13:00 fired, 12 merged into it" in [decision["reason"] for decision in decisions]
+    code, out, _ = cluster.sexton("takeovers", "41")
+    assert code == 0
+    assert "sched-2 took over from sched-1, which vanished" in out
+    assert "hold: older than grace 60s, waits for an operator" in out
+    assert cluster.sexton("takeovers", "7")[0] == 1
+
+
+def test_cluster_workers_queues_and_events(cluster: Cluster) -> None:
+    told = cluster.json("cluster")
+    assert (told["leader"], [node["role"] for node in told["nodes"]]) == ("sched-2", ["follower", "leader", "follower"])
+    assert "term 41" in cluster.sexton("cluster")[1]
+    assert [worker["name"] for worker in cluster.json("workers")] == ["worker-1", "worker-2"]
+    queues = {queue["name"]: queue for queue in cluster.json("queues")}
+    assert (queues["gpu"]["due"], queues["gpu"]["workers"]) == (3, 0)
+    assert [event["action"] for event in cluster.json("events", "--action", "job.p")] == ["job.paused"]
+    assert len(cluster.json("events", "--limit", "2")) == 2
+    assert [event["actor"] for event in cluster.json("events", "--job", "sync-eu")] == ["ana"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "status",
+        "jobs",
+        "ticks minutely-sync",
+        "runs",
+        "takeovers",
+        "takeovers 41",
+        "cluster",
+        "workers",
+        "queues",
+        "events",
+    ],
+)
+def test_no_table_lets_a_stored_text_act_on_the_terminal(cluster: Cluster, command: str) -> None:
+    _, out, _ = cluster.sexton(*command.split())
+    assert out
+    assert not any(character in out for character in "\x1b\x07\u202e\x9b")
+
+
+@pytest.mark.parametrize("command", ["jobs", "runs", "takeovers", "workers", "queues", "events"])
+def test_lines_of_json_are_objects_each(cluster: Cluster, command: str) -> None:
+    _, out, _ = cluster.sexton(command, "-o", "jsonl")
+    assert all(isinstance(json.loads(one), dict) for one in out.splitlines())
+
+
+def test_an_empty_cluster_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:///{tmp_path}/empty.db"
+    upgrade(url)
+    assert run(["jobs", "--database", url]) == 0
+    assert "sexton apply" in capsys.readouterr().err
+    assert run(["status", "--database", url]) == 1
+    assert "NO LEADER" in capsys.readouterr().out
