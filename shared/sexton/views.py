@@ -104,7 +104,7 @@ class JobDetail:
     cursor: datetime | None
     revisions: tuple[RevisionView, ...]
     pauses: tuple[PauseView, ...]
-    claims: tuple[ClaimView, ...]  # the newest
+    claims: tuple[ClaimView, ...]  # the newest that fell due
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +167,16 @@ class SkipView:
 
 @dataclass(frozen=True, slots=True)
 class TickPage:
-    """What was decided about a job's ticks, newest first: claims, and skip records between them.
+    """What was decided about a job's ticks that fell due, newest first: claims, and skip records between them.
 
-    `upcoming`: the next ticks not yet decided. `older`: give it as `before` for the next page; None at the end.
+    `ahead`: the nearest claims written ahead of their tick, and `upcoming` the next ticks after all claims, both
+    nearest first and on the first page alone. `older`: give it as `before` for the next page; None at the end.
     """
 
     job: JobView
     claims: tuple[ClaimView, ...]
     skips: tuple[SkipView, ...]
+    ahead: tuple[ClaimView, ...]
     upcoming: tuple[datetime, ...]
     older: datetime | None
 

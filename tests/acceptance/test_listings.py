@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, delete, update
+from sqlalchemy import Engine, create_engine, delete, insert, update
 
+from sexton.claims import State
 from sexton.store import tables
 from sexton.store.schema import upgrade
 from sexton_tui.cli.main import run
@@ -131,13 +132,39 @@ def test_ticks_interleave_claims_skips_and_those_to_come(cluster: Cluster) -> No
     rows = cluster.json("ticks", "minutely-sync", "--limit", "500")
     ticks = [row["tick"] for row in rows]
     assert ticks == sorted(ticks, reverse=True)
-    assert [row["kind"] for row in rows[:6]] == ["upcoming"] * 5 + ["claim"]
+    assert [row["kind"] for row in rows[:6]] == ["upcoming"] * 4 + ["ahead", "claim"]
+    assert [row["state"] for row in rows[3:5]] == ["to come", "claimed"]
     (skip,) = [row for row in rows if row["kind"] == "skip"]
     assert (skip["state"], skip["count"]) == ("merged", 12)
     assert len(cluster.json("ticks", "minutely-sync", "--limit", "3", "--upcoming", "0")) == 3
-    assert {row["state"] for row in cluster.json("ticks", "minutely-sync", "--state", "ready")} == {"ready"}
+    ready = cluster.json("ticks", "minutely-sync", "--state", "ready")
+    assert {row["state"] for row in ready} <= {"claimed", "ready"}
+    assert ready[0]["state"] == "claimed"
     before = rows[8]["tick"]
     assert cluster.json("ticks", "minutely-sync", "--before", before, "--limit", "1")[0]["tick"] == rows[9]["tick"]
+
+
+def test_claims_written_ahead_take_no_place_of_what_was_decided(cluster: Cluster) -> None:
+    with cluster.engine.begin() as connection:
+        for minutes in range(2, 40):
+            tick = cluster.now.replace(second=0) + timedelta(minutes=minutes)
+            connection.execute(insert(tables.claims).values(**scene._claim(2, tick, State.READY)))
+    rows = cluster.json("ticks", "minutely-sync", "--limit", "5")
+    assert [row["kind"] for row in rows] == ["ahead"] * 5 + ["claim"] * 5
+
+
+def test_no_tick_in_a_state_is_not_no_tick_at_all(cluster: Cluster) -> None:
+    assert cluster.sexton("ticks", "minutely-sync", "--state", "held") == (0, "", "no tick of minutely-sync is held\n")
+
+
+def test_a_run_that_awaits_its_next_try_is_no_ready_one(cluster: Cluster) -> None:
+    with cluster.engine.begin() as connection:
+        connection.execute(update(tables.runs).where(tables.runs.c.outcome == State.FAILED).values(outcome=State.READY))
+    rows = cluster.json("runs", "--job", "sync-eu", "--state", "to_retry")
+    assert {row["state"] for row in rows} == {"to_retry"}
+    code, _, err = cluster.sexton("runs", "--state", "ready")
+    assert code == 2
+    assert "to_retry" in err
 
 
 def test_runs_list_what_runs_and_what_ran(cluster: Cluster) -> None:

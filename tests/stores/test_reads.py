@@ -191,9 +191,23 @@ def test_a_job_opens_into_revisions_pauses_and_claims(ledger: Ledger) -> None:
         ledger.reader.job("backup-database")
 
 
+def test_claims_written_ahead_stand_apart_from_what_fell_due(ledger: Ledger) -> None:
+    at = NOW.replace(second=0, microsecond=0)
+    with ledger.write() as connection:
+        for minutes in range(2, 40):
+            connection.execute(insert(tables.claims).values(**scene._claim(2, at + minutes * MINUTE, State.READY)))
+    page = ledger.reader.ticks_page("minutely-sync", limit=5, upcoming=3)
+    assert [claim.scheduled_at for claim in page.ahead] == [at + minutes * MINUTE for minutes in (1, 2, 3)]
+    assert [claim.scheduled_at <= NOW for claim in page.claims] == [True] * 5
+    assert ledger.reader.ticks_page("minutely-sync", before=page.older, limit=5).ahead == ()
+    newest = ledger.reader.job("minutely-sync").claims
+    assert newest[0].scheduled_at == page.claims[0].scheduled_at
+
+
 def test_ticks_interleave_claims_and_skips_page_by_page(ledger: Ledger) -> None:
     whole = ledger.reader.ticks_page("minutely-sync", limit=500)
     assert whole.older is None
+    assert all(claim.scheduled_at <= NOW for claim in whole.claims)
     assert [skip.reason for skip in whole.skips] == [SkipReason.MERGED]
     assert whole.skips[0].count == 12
     assert whole.upcoming[0] > NOW + MINUTE

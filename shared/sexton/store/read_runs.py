@@ -218,6 +218,13 @@ def read_job_claims(
     return tuple(_claim_view(row) for row in rows)
 
 
+def read_claims_ahead(connection: Connection, job_id: int, now: datetime, limit: int) -> tuple[ClaimView, ...]:
+    """A job's claims whose tick is still to come, nearest first."""
+    table = tables.claims
+    query = _claims().where(table.c.job_id == job_id, table.c.scheduled_at > now)
+    return tuple(_claim_view(row) for row in connection.execute(query.order_by(table.c.scheduled_at).limit(limit)))
+
+
 def read_job_skips(connection: Connection, job_id: int, before: datetime | None, limit: int) -> tuple[SkipView, ...]:
     """A job's skip records that end before `before`, newest first."""
     table = tables.skips

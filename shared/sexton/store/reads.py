@@ -154,34 +154,38 @@ class LedgerReader:
     def job(self, name: str, ticks: int = 5) -> JobDetail:
         """One job opened. Raises ``NotFound`` with near names."""
         with self._connect() as connection:
-            view, definition = read_jobs.read_job(connection, self._now(connection), name, ticks)
+            now = self._now(connection)
+            view, definition = read_jobs.read_job(connection, now, name, ticks)
             return JobDetail(
                 job=view,
                 definition=definition,
                 cursor=read_jobs.read_cursor(connection, view.job_id),
                 revisions=read_jobs.read_revisions(connection, view.job_id, 20),
                 pauses=read_jobs.read_pauses(connection, view.job_id, 20),
-                claims=read_runs.read_job_claims(connection, view.job_id, None, 20),
+                claims=read_runs.read_job_claims(connection, view.job_id, None, 20, upto=now),
             )
 
     def ticks_page(self, job: str, before: datetime | None = None, limit: int = 50, upcoming: int = 5) -> TickPage:
-        """What was decided about a job's ticks, newest first, and the ticks that come. Raises ``NotFound``."""
+        """What was decided about a job's ticks, newest first, and `upcoming` of those to come. Raises ``NotFound``."""
         with self._connect() as connection:
             now = self._now(connection)
             view, _ = read_jobs.read_job(connection, now, job, 0)
-            claims = read_runs.read_job_claims(connection, view.job_id, before, limit + 1)
+            claims = read_runs.read_job_claims(connection, view.job_id, before, limit + 1, upto=now)
             skips = read_runs.read_job_skips(connection, view.job_id, before, limit + 1)
             instants = sorted([c.scheduled_at for c in claims] + [s.upto for s in skips], reverse=True)
             older = instants[limit - 1] if len(instants) > limit else None
             if older is not None:
                 claims = tuple(claim for claim in claims if claim.scheduled_at >= older)
                 skips = tuple(skip for skip in skips if skip.upto >= older)
+            ahead: tuple[ClaimView, ...] = ()
+            if before is None:
+                ahead = read_runs.read_claims_ahead(connection, view.job_id, now, upcoming)
             ticks: tuple[datetime, ...] = ()
             if view.state == "active" and before is None:
                 cursor = read_jobs.read_cursor(connection, view.job_id)
                 schedule = read_jobs.read_schedule_text(connection, view.job_id, view.revision)
                 ticks = read_jobs.upcoming(schedule, max(cursor or now, now), upcoming)
-            return TickPage(job=view, claims=claims, skips=skips, upcoming=ticks, older=older)
+            return TickPage(job=view, claims=claims, skips=skips, ahead=ahead, upcoming=ticks, older=older)
 
     def claim(self, job: str, scheduled_at: datetime) -> ClaimDetail:
         """A claim with its runs. Raises ``NotFound``."""

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from sexton.claims import State
 from sexton.store.protocol import Store
 from sexton.views import JobFilter, JobView
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.listings.options import PAGE, LimitOption, QueueOption
+from sexton_tui.cli.listings.options import PAGE, TO_RETRY, LimitOption, QueueOption
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 
@@ -60,7 +61,7 @@ def _row(job: JobView) -> dict[str, Any]:
         "detail": job.detail,
         "next": job.next_ticks[0] if job.next_ticks else None,
         "last_run": None if last is None else last.finished_at,
-        "outcome": None if last is None else last.outcome,
+        "outcome": None if last is None else TO_RETRY if last.outcome is State.READY else last.outcome,
         "lateness": None if last is None else last.lateness,
         "newest_outcomes": job.strip,
         "schedule": job.schedule,

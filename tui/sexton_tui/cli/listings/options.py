@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -14,9 +15,13 @@ LimitOption = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="A
 PAGE = 500
 
 
-def states_of(words: list[str] | None) -> frozenset[State]:
+TO_RETRY = "to_retry"
+"""How a run reads whose claim is ready again: it ended, and another try follows."""
+
+
+def states_of(words: list[str] | None, known: Mapping[str, State] | None = None) -> frozenset[State]:
     """The states that ``--state`` names; raises a usage error with the known words."""
-    known = {state.word: state for state in State}
+    known = known or {state.word: state for state in State}
     for word in words or []:
         if word not in known:
             raise typer.BadParameter(f"--state: {word!r} is no state; the states are {', '.join(known)}")

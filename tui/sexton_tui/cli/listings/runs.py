@@ -7,17 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from sexton.claims import State
+from sexton.claims import ENDED_BY_RUN, State
 from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunFilter, RunView
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.listings.options import PAGE, JobOption, LimitOption, QueueOption, states_of
+from sexton_tui.cli.listings.options import PAGE, TO_RETRY, JobOption, LimitOption, QueueOption, states_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 
 _COLUMNS = (
     *("job", "tick", "state", "lateness", "took", Column("attempt", "try", align="right")),
     *("worker", Column("exit_code", "exit", align="right"), "error"),
 )
+
+_OUTCOMES = {state.word: state for state in (State.RUNNING, *sorted(ENDED_BY_RUN))} | {TO_RETRY: State.READY}
 
 
 def runs(
@@ -31,7 +33,7 @@ def runs(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List runs: what runs now, then what ended, newest first."""
-    states = states_of(state)
+    states = states_of(state, _OUTCOMES)
     with open_cluster(ctx, read_only=True) as store:
         if job:
             store.reads.job(job, 0)  # a wrong name is an error, not an empty list
@@ -80,7 +82,7 @@ def _run_row(run: RunView) -> dict[str, Any]:
         "token": run.token,
         "job": run.job,
         "tick": run.scheduled_at,
-        "state": run.outcome,
+        "state": TO_RETRY if run.outcome is State.READY else run.outcome,
         "lateness": run.lateness,
         "took": run.duration,
         "attempt": run.attempt,

@@ -27,16 +27,22 @@ def ticks(
     job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],
     state: Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")] = None,
     before: Annotated[str | None, typer.Option("--before", metavar="T", help="Only ticks before this.")] = None,
-    upcoming: Annotated[int, typer.Option("--upcoming", min=0, max=1_000, help="So many ticks to come.")] = 5,
+    upcoming: Annotated[int, typer.Option("--upcoming", min=0, max=1_000, help="So many to come as well.")] = 5,
     limit: LimitOption = 50,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List a job's ticks, newest first: those to come, claims, and skip records with their reasons."""
+    """List a job's ticks, newest first: the nearest to come (`claimed`: written ahead), then what was decided.
+
+    What was decided is claims, and skip records with their reasons; --limit counts these.
+    """
     states = states_of(state)
     start = None if before is None else parse_instant(before, "--before")
     with open_cluster(ctx, read_only=True) as store:
-        rows = _rows(store, job, states, start, 0 if states or start else upcoming, limit)
-        print_rows(list(rows), output, _COLUMNS, empty=f"no tick of {job} has been decided")
+        rows = _rows(store, job, states, start, upcoming, limit)
+        empty = f"no tick of {job} has been decided"
+        if states:
+            empty = f"no tick of {job} is {' or '.join(sorted(state.word for state in states))}"
+        print_rows(list(rows), output, _COLUMNS, empty=empty)
 
 
 def _rows(
@@ -46,8 +52,7 @@ def _rows(
     while found < limit:
         page = store.reads.ticks_page(job, before, PAGE if states else min(PAGE, limit - found), upcoming)
         if is_first and before is None:
-            for tick in reversed(page.upcoming):
-                yield {"kind": "upcoming", "tick": tick, "state": "to come", **_NOTHING}
+            yield from _to_come(page, states, upcoming)
         is_first = False
         for row in _decided(page):
             if states and row["state"] not in {state.word for state in states}:
@@ -59,6 +64,15 @@ def _rows(
         before = page.older
         if before is None:
             return
+
+
+def _to_come(page: TickPage, states: frozenset[State], count: int) -> list[dict[str, Any]]:
+    """The nearest ticks, newest first: those claimed ahead, then those nobody has decided about."""
+    claimed = [{**_claim_row(claim), "kind": "ahead", "state": "claimed"} for claim in page.ahead]
+    if states:
+        return claimed[:count][::-1] if State.READY in states else []
+    bare = [{"kind": "upcoming", "tick": tick, "state": "to come", **_NOTHING} for tick in page.upcoming]
+    return [*claimed, *bare][:count][::-1]
 
 
 _NOTHING: dict[str, Any] = {
