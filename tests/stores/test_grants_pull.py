@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from sexton.claims import Origin, Overlap, State
-from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store
+from sexton.store import open_store
+from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store, StoreOptions
 from tests.support.claim_rows import MINUTE, START, ClaimRows, claim_values, now
 
 LEASE = timedelta(seconds=30)
@@ -184,6 +188,36 @@ def test_oldest_means_the_tick_not_when_it_became_available(store: Store, rows: 
     younger = rows.add(1, available_at=START + 2 * MINUTE)
     assert [grant.scheduled_at for grant in pull(store).grants] == [retried]
     assert rows.state(1, younger) == State.PARKED
+
+
+_CONTENTION = """CREATE FUNCTION contention() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'for a test' USING ERRCODE = 'deadlock_detected'; END $$"""
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        "BEFORE UPDATE ON claims FOR EACH ROW WHEN (OLD.origin = 1)",
+        "BEFORE INSERT ON counters FOR EACH ROW WHEN (NEW.name = 'stale_results')",
+    ],
+    ids=["paced pull", "counting"],
+)
+def test_contention_after_the_commit_costs_its_own_statement_alone(postgres_ledger: str, trigger: str) -> None:
+    rows = ClaimRows(postgres_ledger)
+    with rows.engine.begin() as connection:
+        connection.execute(text(_CONTENTION))
+        connection.execute(text(f"CREATE TRIGGER contention {trigger} EXECUTE FUNCTION contention()"))
+    with contextlib.closing(open_store(StoreOptions(postgres_ledger))) as store:
+        first = rows.add(1)
+        (grant,) = pull(store, room=1).grants
+        rows.add(2, origin=int(Origin.CATCH_UP))
+        rows.add(3)
+        stale = replace(ended(grant), token=grant.token + 1_000)
+        result = pull(store, results=(ended(grant), stale))
+        assert result.accepted == {grant.token}
+        assert 3 in jobs_of(result)
+        assert rows.row(1, first).state == State.SUCCEEDED
+    rows.close()
 
 
 def test_a_busy_slot_parks_what_comes_later(store: Store, rows: ClaimRows) -> None:

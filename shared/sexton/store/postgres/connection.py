@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 _LEAST_CONNECT_SECONDS = 2  # libpq knows no shorter one
 _CONTENDED = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
-# Classes of SQLSTATE: connection, out of resources, operator intervention (shutdown, terminated, statement timeout).
-_UNREACHABLE_CLASSES = ("08", "53", "57", "25P03")
+# Classes of SQLSTATE: connection, out of resources, operator intervention (shutdown, terminated, statement timeout),
+# errors of the server's system; a transaction that waited for its client; a server that is read-only for now (a standby
+# after a failover, a full disk).
+_UNREACHABLE_CLASSES = ("08", "53", "57", "58", "25P03", "25006")
 
 
 class GuardedConnection(psycopg.Connection[Any]):
@@ -101,6 +103,13 @@ class PostgresConnection:
                 if not isinstance(error, errors.LockNotAvailable):  # a lock timeout has waited already
                     time.sleep(random.uniform(0.005, 0.05))  # noqa: S311 - two that collided must not meet again
         raise AssertionError("unreachable: the last try returns or raises")
+
+    def unless_contended(self, attempt: Callable[[], _Result], otherwise: _Result) -> _Result:
+        """What ``attempt`` returns, or ``otherwise`` where a lock timeout, deadlock or the like ends it."""
+        try:
+            return attempt()
+        except _CONTENDED:
+            return otherwise
 
     def dedicated(self) -> GuardedConnection:
         """A new connection in autocommit mode that the caller owns. Raises ``DatabaseUnreachable``."""

@@ -11,12 +11,16 @@ left: live claims always go first, and the gate of the class is not held by thos
 
 Counting refused results and waking others happen after the commit, each in a statement of its own that holds no lock
 when its process stops; what is lost if it dies there is a count, or a wake-up that polling replaces.
+
+Contention (lock timeout, deadlock) in the first transaction means that it is tried again. After its commit nothing of
+it is: contention in what follows costs that statement alone, and paced claims are there at the next step.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +47,19 @@ _MARK_STARTED = b"""UPDATE claims SET started_at = coalesce(started_at, statemen
 _COUNT_STALE = b"""INSERT INTO counters (name, value) VALUES ('stale_results', %s)
  ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"""
 _NOTIFY_WORK = f"SELECT pg_notify('{Channel.WORK.value}', '')".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Committed:
+    """What the step's own transaction did and saw; the fields after ``picked`` are those of the look ahead."""
+
+    outcomes: dict[int, int]
+    woken: frozenset[tuple[int, datetime]]
+    grants: tuple[Grant, ...]
+    picked: int
+    now: datetime
+    next_available_at: datetime | None
+    is_paced_due: bool
 
 
 class PostgresGrants:
@@ -74,11 +91,28 @@ class PostgresGrants:
     # --- the step -----------------------------------------------------------------------------------
 
     def step(self, request: StepRequest) -> StepResult:
-        return self._connection.retrying(lambda: self._step(request), "writing results and pulling claims")
-
-    def _step(self, request: StepRequest) -> StepResult:
         queues = self._rotated(request.queues)
-        written = promoted = pulled = ahead = None
+        first = self._connection.retrying(
+            lambda: self._complete_and_pull(request, queues), "writing results and pulling claims"
+        )
+        # That much is committed: tried again as a whole, its results would be refused and its grants lost.
+        grants, picked = first.grants, first.picked
+        room = request.room - len(grants)
+        if first.is_paced_due and room > 0:
+            nothing: tuple[tuple[Grant, ...], int] = ((), 0)
+            more, looked_at = self._connection.unless_contended(
+                lambda: self._pull_paced(request, room, queues), otherwise=nothing
+            )
+            grants, picked = grants + more, picked + looked_at
+        refused = len(request.results) - len(first.outcomes)
+        if refused:
+            self._connection.unless_contended(lambda: self._execute(_COUNT_STALE, (refused,)), None)
+        if _leaves_work(request.results, first.outcomes, first.woken, grants):
+            self._connection.unless_contended(lambda: self._execute(_NOTIFY_WORK), None)
+        return StepResult(frozenset(first.outcomes), grants, picked, first.next_available_at, first.now)
+
+    def _complete_and_pull(self, request: StepRequest, queues: tuple[str, ...]) -> _Committed:
+        written = promoted = pulled = None
         with self._connection.autocommit() as connection:
             self._prepare(connection)
             with connection.pipeline():
@@ -93,26 +127,16 @@ class PostgresGrants:
             grants, picked = grants_of(pulled) if pulled is not None else ((), 0)
             row = ahead.fetchone()
             assert row is not None  # noqa: S101 - an aggregate is one row
-            now, next_available_at, is_paced_due = row
-            room = request.room - len(grants)
-            if is_paced_due and room > 0:
-                more, looked_at = self._pull_paced(connection, request, room, queues)
-                grants, picked = grants + more, picked + looked_at
-            refused = len(request.results) - len(outcomes)
-            if refused:
-                connection.execute(_COUNT_STALE, (refused,))
-            woken = set(promoted.fetchall()) if promoted is not None else set()
-            if _leaves_work(request.results, outcomes, woken, grants):
-                connection.execute(_NOTIFY_WORK)
-        return StepResult(frozenset(outcomes), grants, picked, next_available_at, now)
+            woken = frozenset(promoted.fetchall()) if promoted is not None else frozenset()
+        return _Committed(outcomes, woken, grants, picked, *row)
 
-    def _pull_paced(
-        self, connection: psycopg.Connection[Any], request: StepRequest, room: int, queues: tuple[str, ...]
-    ) -> tuple[tuple[Grant, ...], int]:
-        connection.execute(b"BEGIN")
-        found = pull_paced(connection, request.worker_id, request.lease, room, request.catch_up_concurrency, queues)
-        connection.execute(b"COMMIT")
-        return found
+    def _pull_paced(self, request: StepRequest, room: int, queues: tuple[str, ...]) -> tuple[tuple[Grant, ...], int]:
+        with self._connection.transaction() as connection:
+            return pull_paced(connection, request.worker_id, request.lease, room, request.catch_up_concurrency, queues)
+
+    def _execute(self, statement: bytes, values: tuple[int, ...] = ()) -> None:
+        with self._connection.autocommit() as connection:
+            connection.execute(statement, values)
 
     def _rotated(self, queues: tuple[str, ...]) -> tuple[str, ...]:
         """The queues, another one first each time, so that a full one does not starve the others."""
@@ -171,7 +195,7 @@ class PostgresGrants:
 def _leaves_work(
     results: Sequence[RunResult],
     outcomes: dict[int, int],
-    promoted: set[tuple[int, datetime]],
+    promoted: frozenset[tuple[int, datetime]],
     grants: Sequence[Grant],
 ) -> bool:
     """Whether this step made a claim ready at once that it did not take itself: other workers should look."""
