@@ -49,6 +49,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
 def test_the_overview_says_who_leads_and_how_it_stands(ledger: Ledger) -> None:
     overview = ledger.reader.overview()
     assert (overview.leader, overview.term, overview.leader_since) == ("sched-2", 41, TAKEOVER_AT)
+    assert overview.predecessor == "sched-1"
     assert overview.confirmation == "confirmed"
     assert overview.heartbeat_age == timedelta(milliseconds=300)
     assert overview.claims_upto == NOW + MINUTE

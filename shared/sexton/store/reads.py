@@ -83,6 +83,10 @@ class LedgerReader:
             marks = connection.execute(
                 select(takeovers).where(takeovers >= since).order_by(tables.takeovers.c.term.desc()).limit(50)
             ).scalars()
+            predecessor = cluster.predecessor
+            if cluster.leader is not None:  # the row names one only while nobody leads
+                of_term = select(tables.takeovers.c.predecessor).where(tables.takeovers.c.term == cluster.term)
+                predecessor = connection.execute(of_term).scalar()
             return Overview(
                 now=now,
                 cluster_id=cluster.cluster_id,
@@ -90,7 +94,7 @@ class LedgerReader:
                 leader=cluster.leader,
                 leader_since=cluster.leader_since,
                 elected_by=None if cluster.elected_by is None else ElectedBy(cluster.elected_by),
-                predecessor=cluster.predecessor,
+                predecessor=predecessor,
                 strategy=cluster.strategy,
                 coordinator=cluster.coordinator,
                 is_halted=cluster.halted,
