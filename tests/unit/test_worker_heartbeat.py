@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import structlog.testing
 
 from sexton_worker.core.runs import StopReason
 from sexton_worker.heartbeat import LONGEST_PAUSE, RETRY_SECONDS, HeartbeatLoop
@@ -157,3 +158,15 @@ def test_no_fault_of_a_step_ends_the_beating(bench: Bench) -> None:
     bench.heartbeat.step = faulty  # type: ignore[method-assign]  # three bad steps
     bench.heartbeat.run()
     assert steps == 3
+
+
+def test_an_outage_is_said_once_and_its_end_with_how_long_it_was(bench: Bench) -> None:
+    with structlog.testing.capture_logs() as logs:
+        bench.grants.is_away = True
+        for _ in range(5):
+            bench.beat_after(BEAT)
+        bench.grants.is_away = False
+        bench.beat_after(BEAT)
+        bench.beat_after(BEAT)
+    assert [one["event"] for one in logs] == ["heartbeat.database_unreachable", "heartbeat.database_answers"]
+    assert (logs[1]["after_seconds"], logs[1]["failed_tries"]) == (5 * BEAT, 5)

@@ -52,6 +52,8 @@ class HeartbeatLoop:
         self._settings = SettingsReader(store, clock)
         self._seen_at: float | None = None
         self._lost: set[int] = set()
+        self._unreachable_since: float | None = None  # by the clock's elapsed seconds, and how many tries since
+        self._failed_tries = 0
         self._log = structlog.get_logger("sexton.worker.heartbeat")
         self.is_ended = False
 
@@ -82,10 +84,24 @@ class HeartbeatLoop:
             self._renew(self._book.worker_id, settings)
             self._show_up(self._book.worker_id, settings)
         except DatabaseUnreachable as error:
-            self._log.warning("heartbeat.database_unreachable", error=str(error))
+            self._note_unreachable(error)
             self._stop_expired()
             return RETRY_SECONDS
+        self._note_reachable()
         return min(self._longest_pause, settings.heartbeat.total_seconds() / 4)
+
+    def _note_unreachable(self, error: DatabaseUnreachable) -> None:
+        """Say it once an outage."""
+        self._failed_tries += 1
+        if self._unreachable_since is None:
+            self._unreachable_since = self._clock.elapsed()
+            self._log.warning("heartbeat.database_unreachable", error=str(error))
+
+    def _note_reachable(self) -> None:
+        if self._unreachable_since is not None:
+            seconds = round(self._clock.elapsed() - self._unreachable_since, 1)
+            self._log.info("heartbeat.database_answers", after_seconds=seconds, failed_tries=self._failed_tries)
+        self._unreachable_since, self._failed_tries = None, 0
 
     def _stop_expired(self) -> None:
         now = self._clock.elapsed()
