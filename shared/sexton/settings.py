@@ -77,6 +77,11 @@ class ClusterSettings:
             )
 
 
+# Beyond these, instants computed from a setting leave the calendar, and every node that leads would end.
+_LONGEST_HORIZON = timedelta(days=366)
+_LONGEST = timedelta(days=36525)
+_LEAST_RATE = 0.001
+
 SETTING_KEYS: Mapping[str, str] = {
     "strategy": "strategy",
     "horizon": "horizon",
@@ -125,6 +130,8 @@ def _parse(name: str, text: str) -> object:
         value = parse_duration(text)
         if name != "horizon" and value < timedelta(milliseconds=100):
             raise ValueError(f"{text!r} is too short; the least is 100ms")
+        if value > (most := _LONGEST_HORIZON if name == "horizon" else _LONGEST):
+            raise ValueError(f"{text!r} is too long; the most is {format_duration(most)}")
         return value
     if kind == "Strategy":
         try:
@@ -132,13 +139,15 @@ def _parse(name: str, text: str) -> object:
         except ValueError:
             raise ValueError(f"{text!r} is neither leader nor race") from None
     if kind == "float":
-        return _positive(float(text), text)
+        return _positive(float(text), text, _LEAST_RATE)
     if text == "none" and "None" in kind:
         return None
     return _positive(int(text), text)
 
 
-def _positive(value: float, text: str) -> float:
+def _positive(value: float, text: str, least: float = 1) -> float:
     if not 0 < value < 1_000_000_000:
         raise ValueError(f"{text!r} is not a number above 0")
+    if value < least:
+        raise ValueError(f"{text!r} is too small; the least is {least:g}")
     return value
