@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sexton.clock import SystemClock
+from sexton.errors import DatabaseUnreachable
 from sexton.settings import format_duration, parse_duration
 from sexton_tui.cli.invocation import actor, invocation_of
 from sexton_tui.cli.output import instant_text
@@ -145,7 +146,9 @@ def _stopping_on_signals(running: _Running) -> Iterator[None]:
 
 def _stop(running: _Running) -> None:
     running.stop.set()
-    busy = running.store.reads.overview().running
+    busy = 0
+    with suppress(DatabaseUnreachable):  # whatever the database does, the processes are ended in order
+        busy = running.store.reads.overview().running
     if busy:
         print(f"sexton: stopping; {busy} runs are still going (Ctrl-C gives them back)", file=sys.stderr)
     killed = running.cluster.stop()
