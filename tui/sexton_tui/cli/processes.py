@@ -65,13 +65,14 @@ def worker(
 
 
 def start_logging(settings: ProcessSettings) -> None:
-    """Structured logs on stderr: readable lines, or one JSON object a line; instants are UTC."""
+    """Structured logs on stderr, those of libraries too: readable lines, or one JSON object each; instants are UTC."""
     import logging
     import sys
 
     import structlog
 
     from sexton.process_settings import LogFormat
+    from sexton_tui.cli.library_logs import route_library_logs
 
     as_json = settings.log is LogFormat.JSON
     renderer = (
@@ -81,17 +82,15 @@ def start_logging(settings: ProcessSettings) -> None:
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
     )
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        *([structlog.processors.dict_tracebacks] if as_json else []),
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *([structlog.processors.dict_tracebacks] if as_json else []),
-            renderer,
-        ],
+        processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
     )
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s"
-    )
+    route_library_logs(sys.stderr, shared, renderer)
