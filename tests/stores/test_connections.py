@@ -94,6 +94,23 @@ def test_a_terminated_backend_costs_one_call(own_postgres_server: PostgresServer
     other.close()
 
 
+def test_a_server_that_is_read_only_for_now_is_waited_for(own_postgres_server: PostgresServer) -> None:
+    """As after a failover, or on a full disk: nodes and workers try again, and do not end."""
+    url = own_postgres_server.create_database()
+    upgrade(url)
+    name = url.rpartition("/")[2]
+    other = open_store(StoreOptions(url, answer_within=ANSWER_WITHIN))
+    with other.connection.autocommit() as connection:  # type: ignore[attr-defined]  # PostgreSQL's store has one
+        connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        store = open_store(StoreOptions(url, answer_within=ANSWER_WITHIN))
+        with pytest.raises(DatabaseUnreachable, match="read-only"):
+            store.terms.take(0, "n1", ElectedBy.DATABASE)
+        connection.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    assert store.terms.take(0, "n1", ElectedBy.DATABASE) is not None  # over a connection of its own
+    store.close()
+    other.close()
+
+
 def test_a_locked_sqlite_file_is_left_in_time(sqlite_ledger: str) -> None:
     holder = sqlite3.connect(sqlite_ledger.removeprefix("sqlite:///"), isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
