@@ -74,6 +74,16 @@ def test_a_worker_runs_what_is_due_writes_what_became_of_it_and_leaves(trial: Wo
     assert row.stopped_at is not None
 
 
+def test_an_error_that_no_database_takes_is_stored_and_keeps_up_no_other_result(trial: WorkerTrial) -> None:
+    odd = trial.job(PythonTarget("tests.support.work_module:raise_unstorable"))
+    other = trial.job("true")
+    worker = trial.start_worker()
+    trial.await_states(odd, FAILED)
+    trial.await_states(other, SUCCEEDED)
+    assert trial.runs(odd)[0].error == "ValueError: ? and \N{REPLACEMENT CHARACTER}"
+    end(worker)
+
+
 def test_a_failed_run_is_tried_again_until_it_succeeds(trial: WorkerTrial, tmp_path: Path) -> None:
     script = f"echo x >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) -ge 3 ]"
     retries = RetryRules(max=5, delay=RetryRules().delay / 200, jitter=False)

@@ -124,3 +124,8 @@ def raise_unprintable() -> None:
 
 
 not_a_function = 3
+
+
+def raise_unstorable() -> None:
+    """Say half a character and a NUL."""
+    raise ValueError("\ud800 and \0")

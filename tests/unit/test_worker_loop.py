@@ -101,6 +101,16 @@ def test_a_result_carries_what_the_run_was(bench: Bench) -> None:
     assert abs(result.finished_at - started - timedelta(seconds=2)) < timedelta(milliseconds=1)
 
 
+def test_an_error_that_no_database_takes_is_sent_as_one_that_it_does(bench: Bench) -> None:
+    """Else the exchange would fail for ever, and with it the results of all other jobs."""
+    bench.give(1)
+    bench.work()
+    bench.execution.end(1, exit_code=1, error="ValueError: \ud800 and \0")
+    bench.work()
+    (result,) = bench.grants.results
+    assert result.error == "ValueError: ? and \N{REPLACEMENT CHARACTER}"
+
+
 def test_a_failed_run_goes_back_with_its_retry_and_a_later_time(bench: Bench) -> None:
     bench.grants.definitions_of[1, 1] = a_definition(retries=RetryRules(max=1, delay=timedelta(seconds=8)))
     bench.give(1)

@@ -31,7 +31,7 @@ from sexton.errors import DatabaseUnreachable
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store
 from sexton_worker.core import pull_policy
-from sexton_worker.core.completion import conclude
+from sexton_worker.core.completion import conclude, storable
 from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
 from sexton_worker.core.runs import EndedRun, StopReason
 from sexton_worker.definitions import Definitions, UnreadableDefinition
@@ -216,7 +216,7 @@ class WorkerLoop:
             finished_at=finished_at,
             started_at=None if ended.started is None else self._time.instant(ended.started),
             exit_code=ended.exit_code,
-            error=verdict.error,
+            error=storable(verdict.error),
             retry_at=verdict.retry_at,
             uses_retry=verdict.uses_retry,
             stdout=ended.stdout,
@@ -235,7 +235,7 @@ class WorkerLoop:
             attempt=grant.attempt,
             outcome=outcome,
             finished_at=self._time.now(),
-            error=why,
+            error=storable(why),
         )
 
     # --- the database -----------------------------------------------------------------------------------------------

@@ -80,3 +80,8 @@ def retry_delay(rules: RetryRules, retries_used: int, draw: float) -> timedelta:
     if rules.jitter:
         seconds *= LEAST_JITTER + (1 - LEAST_JITTER) * draw
     return timedelta(seconds=seconds)
+
+
+def storable(text: str) -> str:
+    """``text`` as every database takes it: no NUL, and no half of a character; a job's error may hold either."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
