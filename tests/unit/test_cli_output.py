@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from sexton.claims import Origin, State
-from sexton_tui.cli.output import Column, Output, cell_text, instant_text, json_value, print_record, print_rows
+from sexton_tui.cli.output import Column, Output, cell_text, counted, instant_text, json_value, print_record, print_rows
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,10 @@ def test_stored_text_cannot_act_on_the_terminal() -> None:
 )
 def test_cells(value: object, text: str) -> None:
     assert cell_text(value) == text
+
+
+def test_one_is_not_said_in_the_plural() -> None:
+    assert [counted(number, "run") for number in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
 
 
 def test_a_record_is_a_line_a_key(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_rows
+from sexton_tui.cli.output import Column, Output, OutputOption, counted, instant_text, print_json, print_rows
 
 if TYPE_CHECKING:
     from sexton.audit import AuditReport
@@ -44,7 +44,8 @@ def summary_line(report: AuditReport) -> str:
         for verdict in Verdict
         if report.count(verdict) or verdict in (Verdict.MISSING, Verdict.DOUBLE, Verdict.OVERDUE)
     )
-    return f"{report.due} ticks of {report.jobs} jobs fell due up to {instant_text(report.window.upto)}: {told}"
+    due = f"{counted(report.due, 'tick')} of {counted(report.jobs, 'job')}"
+    return f"{due} fell due up to {instant_text(report.window.upto)}: {told}"
 
 
 def show_report(report: AuditReport, output: Output) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from sexton.errors import Refused
 from sexton_tui.cli.invocation import actor, open_cluster
-from sexton_tui.cli.output import Output, OutputOption, instant_text, print_json, print_rows, printable
+from sexton_tui.cli.output import Output, OutputOption, counted, instant_text, print_json, print_rows, printable
 
 if TYPE_CHECKING:
     from sexton.jobfiles.differences import Difference
@@ -38,7 +38,7 @@ def validate(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
     ]
     print_rows(rows, output, ("job", "schedule", "timezone", "file"))
     if output is Output.TABLE:
-        print(f"{_count(len(rows), 'job')} in {_count(len(loaded.files), 'file')}: no problems", file=sys.stderr)
+        print(f"{counted(len(rows), 'job')} in {counted(len(loaded.files), 'file')}: no problems", file=sys.stderr)
 
 
 def apply(
@@ -84,7 +84,7 @@ def apply(
 def _ask(plan: ApplyPlan) -> None:
     if not sys.stdin.isatty():
         raise Refused("there is no terminal to ask on, so nothing was changed", hint="add --yes to apply this plan")
-    if not typer.confirm(f"Apply {_count(len(plan.changes), 'change')}?", err=True):
+    if not typer.confirm(f"Apply {counted(len(plan.changes), 'change')}?", err=True):
         raise typer.Abort
 
 
@@ -129,10 +129,6 @@ def _show_done(done: tuple[ChangeDone, ...]) -> None:
         print("Nothing to change.")
         return
     withdrawn = sum(change.withdrawn for change in done)
-    told = f"; {_count(withdrawn, 'claim')} written ahead withdrawn" if withdrawn else ""
+    told = f"; {counted(withdrawn, 'claim')} written ahead withdrawn" if withdrawn else ""
     since = instant_text(max(change.effective_at for change in done))
-    print(f"Applied {_count(len(done), 'change')}, in force from {since}{told}.")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    print(f"Applied {counted(len(done), 'change')}, in force from {since}{told}.")

@@ -89,6 +89,11 @@ def cell_text(value: object) -> str:
     return printable(str(value))
 
 
+def counted(number: int, what: str) -> str:
+    """``1 job``, ``2 jobs``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def printable(text: str) -> str:
     """``text`` with control characters as escapes, so that it cannot act on a terminal."""
     if text.isprintable():

@@ -18,7 +18,7 @@ from sexton.clock import SystemClock
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import format_duration, parse_duration
 from sexton_tui.cli.invocation import actor, invocation_of
-from sexton_tui.cli.output import instant_text
+from sexton_tui.cli.output import counted, instant_text
 from sexton_tui.local_cluster import LocalCluster, only_one_here, programs
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _stop(running: _Running) -> None:
     with suppress(DatabaseUnreachable):  # whatever the database does, the processes are ended in order
         busy = running.store.reads.overview().running
     if busy:
-        print(f"sexton: stopping; {busy} runs are still going (Ctrl-C gives them back)", file=sys.stderr)
+        print(f"sexton: stopping; {counted(busy, 'run')} still going (Ctrl-C gives back what runs)", file=sys.stderr)
     killed = running.cluster.stop()
     if killed:
         print(f"sexton: {', '.join(killed)} did not stop in time and was killed", file=sys.stderr)
@@ -174,7 +174,8 @@ def _wait_until_ready(running: _Running, schedulers: int, workers: int) -> None:
     if not running.stop.is_set():
         leader = running.store.reads.overview().leader
         print(
-            f"sexton is up: {leader} leads {schedulers} nodes, {workers} workers; `sexton console` shows them",
+            f"sexton is up: {leader} leads {counted(schedulers, 'node')}, {counted(workers, 'worker')}; "
+            "`sexton console` shows them",
             file=sys.stderr,
         )
 
