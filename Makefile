@@ -73,7 +73,7 @@ $(READY): pyproject.toml constraints.txt
 	if [ -n "$(PYTHON)" ] || ! $(VENV)/bin/python -c '$(SUITS)' 2>/dev/null; then \
 	  "$$python" -m venv --clear $(VENV); \
 	fi; \
-	echo "make: installing into $(VENV) ($$($(VENV)/bin/python --version))"
+	echo "make: installing Sexton and the tools of its tests into $(VENV) (about a minute, once)"
 	@$(PIP) install -c constraints.txt --upgrade pip
 	@$(PIP) install -c constraints.txt --build-constraint constraints.txt -e '.[all]' --group dev
 	@touch $(READY)

@@ -171,7 +171,6 @@ def test_audit_shares_nothing_with_the_planner_but_the_next_tick_arithmetic() ->
 HEAVY = {
     "alembic",
     "apscheduler",
-    "croniter",
     "kazoo",
     "psycopg",
     "pydantic",
