@@ -46,4 +46,8 @@ class HeartbeatLoop:
         except DatabaseUnreachable as error:
             self._log.warning("heartbeat.missed", term=leading.term, error=str(error))
             return min(interval, 1.0)
+        except Exception:
+            # A leader whose heart stands still is taken for dead, again and again: no fault of one beat may end it.
+            self._log.exception("heartbeat.failed", term=leading.term)
+            return min(interval, 1.0)
         return interval

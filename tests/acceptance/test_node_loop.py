@@ -82,6 +82,21 @@ def test_a_fresh_cluster_elects_at_once(cluster: VirtualCluster) -> None:
     assert [first.term, second.term] == [1, None]
 
 
+def test_a_fault_of_one_beat_does_not_stop_the_heart(cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    leader = cluster.node("one")
+    cluster.run(5)
+
+    def broken(*_: object) -> bool:
+        raise ValueError("a fault")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(leader.store.terms, "beat", broken)
+        assert 0 < leader.heartbeat.step() <= 1
+    ((before,),) = cluster.rows("SELECT counter FROM heartbeat")
+    leader.heartbeat.step()
+    assert cluster.rows("SELECT counter FROM heartbeat") == [(before + 1,)]
+
+
 def test_a_stopped_leader_hands_over_within_a_step(cluster: VirtualCluster) -> None:
     (job,) = cluster.apply(cron_job("often", "* * * * * *"))
     leader, successor = cluster.node("one"), cluster.node("two")
