@@ -124,6 +124,17 @@ def test_lateness_keeps_its_peak_by_the_minute(ledger: Ledger) -> None:
     assert newest.lateness == overview.lateness  # of 5 minutes, however few minutes are asked for
 
 
+def test_a_retry_s_planned_delay_is_no_lateness(ledger: Ledger) -> None:
+    before = ledger.reader.overview()
+    assert before.lateness.count > 2
+    with ledger.write() as connection:
+        newest = connection.execute(select(tables.runs).order_by(tables.runs.c.finished_at.desc()).limit(1)).one()
+        retry = {**newest._mapping, "token": 10**9, "attempt": 2, "lateness_ms": 3_600_000}
+        connection.execute(insert(tables.runs).values(**retry))
+    after = ledger.reader.overview()
+    assert (after.lateness, after.minutes) == (before.lateness, before.minutes)
+
+
 @pytest.mark.parametrize(
     ("values", "p50", "p99", "highest"), [([5], 5, 5, 5), ([1, 2, 3, 100], 2, 100, 100), (range(1, 201), 100, 198, 200)]
 )
