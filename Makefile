@@ -13,6 +13,8 @@ SEED ?= 1
 ARGS ?=
 # What `make test` hands to pytest: make test TESTS="tests/unit -k cron"
 TESTS ?=
+# Most tests wait for processes that start: three workers keep two cores busy. AT_ONCE=0 runs them in this process.
+AT_ONCE ?= 3
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' \
@@ -23,7 +25,7 @@ demo: $(READY) ## a cluster of real processes with the example jobs, and its con
 	else exec $(VENV)/bin/sexton up examples/jobs --for 60s --no-console; fi
 
 test: $(READY) services ## all tests; they start the servers they need (TESTS="..." narrows)
-	@$(VENV)/bin/pytest $(TESTS)
+	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist worksteal $(TESTS)
 
 check: lint test ## format, lint, import rules, types, then all tests: what CI runs
 
