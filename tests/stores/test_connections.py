@@ -132,6 +132,12 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         store.terms.cluster()
 
 
+def test_an_address_that_cannot_be_read_is_said_without_its_password() -> None:
+    with pytest.raises(DatabaseUnreachable, match="is not a PostgreSQL address") as error:
+        open_store(StoreOptions("postgresql://u:hunter2@[::1"))
+    assert "hunter2" not in str(error.value)
+
+
 def test_a_read_only_store_writes_nothing(store: Store, ledger_url: str) -> None:
     reading = open_store(StoreOptions(ledger_url, read_only=True))
     assert reading.terms.cluster().term == 0

@@ -232,7 +232,8 @@ def _conninfo(options: StoreOptions) -> str:
         given = conninfo_to_dict(address)
     except psycopg.ProgrammingError as error:
         raise DatabaseUnreachable(
-            f"{_without_password(options.url)!r} is not a PostgreSQL address: {_sentence(error)}",
+            f"{_without_password(options.url)!r} is not a PostgreSQL address: "
+            + _sentence(error).replace(address, _without_password(address)),  # libpq repeats it whole
             hint="write postgresql://user@host:5432/database",
         ) from None
     milliseconds = max(1, round(options.answer_within * 1000))
