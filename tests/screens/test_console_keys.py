@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, insert, select, update
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -254,11 +254,23 @@ def test_the_takeover_under_the_cursor_shows_its_decisions(seeded: Scene) -> Non
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await pilot.press("2")
         await sees(pilot, app, "term 41: sched-2 took over from sched-1, which vanished")
-        await sees(pilot, app, "3 jobs, 16 undecided: 2 fired, 12 merged, 2 held")
+        await sees(pilot, app, "3 jobs, 16 missed: 2 fired, 12 merged, 2 held")
         await pilot.press("down")
         await sees(pilot, app, "term 40: sched-1 took over from sched-3")
-        await sees(pilot, app, "no tick was undecided")
+        await sees(pilot, app, "no tick was missed")
         await until(pilot, lambda: "gl-export" not in shown(app), "the other's decisions are gone")
+
+    play(seeded.console(), act)
+
+
+def test_the_newest_takeover_is_followed_until_the_cursor_moves(seeded: Scene) -> None:
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("2")
+        await sees(pilot, app, "term 41: sched-2 took over")
+        later = {"term": 42, "node": "sched-3", "elected_by": "zookeeper", "taken_at": scene.NOW}
+        with seeded.engine.begin() as connection:
+            connection.execute(insert(tables.takeovers).values(predecessor_ended="resigned", predecessor="x", **later))
+        await sees(pilot, app, "term 42: sched-3 took over from x, which handed over")
 
     play(seeded.console(), act)
 
@@ -277,6 +289,15 @@ def test_find_narrows_jobs_and_runs(seeded: Scene) -> None:
         await press(pilot, "sync-eu")
         await pilot.press("enter")
         await sees(pilot, app, "7 runs of job sync-eu")
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
+        await press(pilot, "backup")  # in the place of what was there
+        await pilot.press("enter")
+        await sees(pilot, app, "there is no job 'backup'; near it: backup-db")
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
+        await pilot.press("backspace", "enter")
+        await sees(pilot, app, "page 1: 103 runs")
 
     play(seeded.console(), act)
 

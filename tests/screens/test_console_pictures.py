@@ -23,7 +23,7 @@ def after(*keys: str, text: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
         await until(pilot, lambda: "sched-2" in shown(pilot.app), "the first data arrives")
         await pilot.press(*keys)
         await until(pilot, lambda: text in shown(pilot.app), f"{text!r} is on the screen")
-        await until(pilot, lambda: "palette" in shown(pilot.app), "the footer is drawn")
+        await until(pilot, lambda: "q leave" in shown(pilot.app), "the footer is drawn")
 
     return prepare
 

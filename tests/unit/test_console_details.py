@@ -16,7 +16,7 @@ from sexton.store.reads import LedgerReader
 from sexton.views import RunFilter
 from sexton_tui.console.core import details, tables
 from sexton_tui.console.core.keys import PANES, help_lines
-from sexton_tui.console.core.lines import Row
+from sexton_tui.console.core.lines import Row, row
 from sexton_tui.console.core.overview import feed_lines, takeover_lines
 from tests.support import scene
 from tests.support.scene import NOW, SECOND
@@ -39,7 +39,7 @@ def texts(row: object) -> list[str]:
 def test_every_row_has_a_cell_for_every_column(reader: LedgerReader) -> None:
     overview = reader.overview()
     takeover = reader.takeover(41)
-    for columns, row in (
+    for columns, made in (
         (tables.TAKEOVER_COLUMNS, tables.takeover_row(takeover.takeover, NOW)),
         (tables.DECISION_COLUMNS, tables.decision_row(takeover.decisions[0], NOW)),
         (tables.JOB_COLUMNS, tables.job_row(reader.jobs_page().jobs[0], NOW)),
@@ -49,7 +49,7 @@ def test_every_row_has_a_cell_for_every_column(reader: LedgerReader) -> None:
         (tables.QUEUE_COLUMNS, tables.queue_row(overview.queues[0], NOW)),
         (tables.EVENT_COLUMNS, tables.event_row(reader.events_page()[0], NOW)),
     ):
-        assert len(row.cells) == len(columns)
+        assert len(made.cells) == len(columns)
 
 
 def test_a_takeover_row_tells_gap_and_decisions(reader: LedgerReader) -> None:
@@ -109,8 +109,8 @@ def test_the_feed_keeps_to_its_room_and_shows_what_runs_first(reader: LedgerRead
 def test_newest_takeovers_on_one_line_each(reader: LedgerReader) -> None:
     lines = [one.text for one in takeover_lines(reader.takeovers(2), reader.overview())]
     assert lines == [
-        "   41  sched-2  02:13:07  gap 12m40s  17 undecided: 2 fired, 12 merged, 1 skipped, 2 held",
-        "   40  sched-1  Mar 28 17:13  gap 7.0 s  nothing undecided",
+        "   41  sched-2  02:13:07  gap 12m40s  17 missed: 2 fired, 12 merged, 1 skipped, 2 held",
+        "   40  sched-1  Mar 28 17:13  gap 7.0 s  nothing missed",
     ]
 
 
@@ -150,10 +150,10 @@ def test_a_run_opens_into_what_was_kept_of_its_output(reader: LedgerReader) -> N
 def test_a_takeover_opens(reader: LedgerReader) -> None:
     lines = [one.text for one in details.takeover_lines(reader.takeover(41, limit=1), NOW)]
     assert lines[0] == "term 41: sched-2 took over from sched-1, which vanished: its heartbeat stopped"
-    assert "4 jobs, 17 undecided: 2 fired, 12 merged, 1 skipped, 2 held" in lines
+    assert "4 jobs, 17 missed: 2 fired, 12 merged, 1 skipped, 2 held" in lines
     assert "only the first 1 decisions are shown" in lines
     quiet = [one.text for one in details.takeover_lines(reader.takeover(40), NOW)]
-    assert "no tick was undecided: claims had been written ahead" in quiet
+    assert "no tick was missed: claims had been written ahead" in quiet
 
 
 def test_hostile_text_is_cleaned_in_every_view(reader: LedgerReader) -> None:
@@ -182,6 +182,22 @@ def test_hostile_text_is_cleaned_in_every_view(reader: LedgerReader) -> None:
 )
 def test_the_cursor_keeps_its_row_or_its_place(keys: list[str], key: str | None, place: int, kept: int) -> None:
     assert tables.keep_place(keys, key, place) == kept
+
+
+def test_a_cursor_on_the_newest_follows_the_newest() -> None:
+    assert tables.keep_place(["c", "b", "a"], "b", 0, follows_top=True) == 0
+    assert tables.keep_place(["c", "b", "a"], "a", 1, follows_top=True) == 2
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    rows = [row("1", "ab", "東京"), row("2", "a", "")]
+    assert tables.column_widths(("abc", "x"), rows) == [3, 4]
+
+
+def test_an_event_tells_the_reason_first_and_its_job_once(reader: LedgerReader) -> None:
+    detail = {"effective_at": "now", "job": "a", "revision": 2, "why": "it moves", "predecessor": None}
+    event = replace(reader.events_page()[-1], detail=detail)
+    assert tables.detail_text(event) == "why it moves, revision 2, effective_at now"
 
 
 def test_help_names_what_is_offered() -> None:

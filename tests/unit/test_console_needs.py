@@ -100,6 +100,7 @@ def test_what_stops_ticks_is_urgent(changed: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
+        ({"heartbeat_age": 4.1 * SECOND}, "leader sched-2 is silent for 4.1 s: a follower takes over after 6.0 s"),
         ({"confirmation": "unconfirmed"}, "leadership of sched-2 is unconfirmed"),
         ({"nodes": (replace(NODE, age=31 * SECOND),)}, "node sched-1 was last heard of 31 s ago"),
         (
@@ -114,6 +115,12 @@ def test_what_may_go_wrong_is_a_warning(changed: dict[str, Any], said: str) -> N
     (need,) = needs(replace(HEALTHY, **changed))
     assert said in need.text
     assert not need.is_urgent
+
+
+def test_a_late_beat_follows_the_session() -> None:
+    slow = replace(HEALTHY, heartbeat_age=7 * SECOND, settings={"session": "20s"})
+    assert needs(slow) == ()
+    assert len(needs(replace(slow, heartbeat_age=9.9 * SECOND, settings={"session": "12s"}))) == 1
 
 
 def test_a_queue_that_keeps_up_or_is_empty_needs_nobody() -> None:
@@ -147,7 +154,7 @@ def test_leadership_says_who_since_when_and_how_far_claims_are_written() -> None
         "● sched-2  term 3  since 02:30:00",
         "  ZooKeeper, confirmed, beat 1.0 s",
         "  claims to 02:31:00, 1m00s ahead",
-        "○ sched-1  warm, 200 ms behind, +1 ms",
+        "○ sched-1  200 ms behind, +1 ms",
     ]
     behind = replace(HEALTHY, claims_upto=NOW - 3 * SECOND)
     assert leadership_lines(behind)[2].text == "  claims to 02:29:57, 3.0 s behind"

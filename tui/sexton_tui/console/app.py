@@ -93,12 +93,12 @@ class SextonConsole(Operating):
         Binding("slash", "find", "find", key_display="/"),
         Binding("f", "failed", "failed"),
         Binding("left_square_bracket", "turn(-1)", "before", key_display="[", show=False),
-        Binding("right_square_bracket", "turn(1)", "after", key_display="]"),
+        Binding("right_square_bracket", "turn(1)", "after", key_display="]", show=False),
         Binding("p", "pause", "pause"),
         Binding("r", "resume", "resume"),
         Binding("t", "trigger", "trigger"),
         Binding("R", "resign", "resign"),
-        Binding("K", "kill_leader", "kill leader"),
+        Binding("K", "kill_leader", "kill"),
         Binding("q", "quit", "leave"),
     ]
 
@@ -179,6 +179,7 @@ class SextonConsole(Operating):
         self.main.query_one("#panes", ContentSwitcher).current = name
         for tab in self.main.query(Tab):
             tab.set_class(tab.pane == name, "chosen")
+        self.pane.add_class("waiting")  # what it shows is of its last visit
         if self.pane.table is not None:
             self.pane.table.focus()
         else:
@@ -227,6 +228,7 @@ class SextonConsole(Operating):
         self._overview = overview
         self._history = self._history.merged(overview)
         pane.show(Shown(overview, self._history, self.ascii_only), data)
+        pane.remove_class("waiting")
         self._offer()
 
     def _tell_age(self) -> None:

@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from sexton.claims import State
 from sexton.cluster_views import FailingJob, Overview, QueueView, WorkerView
+from sexton.errors import NotFound
 from sexton.store.protocol import Store
 from sexton.views import (
     ClaimView,
@@ -32,7 +33,7 @@ from sexton_tui.console.core import details, tables
 from sexton_tui.console.core import overview as blocks
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.lines import DIM, Row, line
-from sexton_tui.console.core.words import count
+from sexton_tui.console.core.words import count, plural
 from sexton_tui.console.widgets.block import Block
 from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.table import RowTable
@@ -127,14 +128,17 @@ class TakeoversPane(Pane):
     """Every term with its gap; the one under the cursor opens into its decisions, below."""
 
     def compose(self) -> ComposeResult:
-        self.table = RowTable(tables.TAKEOVER_COLUMNS, id="takeover-table", ascii_only=self.ascii_only)
+        self.table = RowTable(
+            tables.TAKEOVER_COLUMNS, id="takeover-table", ascii_only=self.ascii_only, follows_top=True
+        )
         self._decisions = RowTable(tables.DECISION_COLUMNS, id="decision-table", ascii_only=self.ascii_only)
         yield self.table
         yield Static(id="takeover-head")
         yield self._decisions
 
     def request(self) -> Request:
-        selected = None if self.table is None else self.table.selected
+        table = self.table
+        selected = None if table is None or table.cursor_row == 0 else table.selected  # the first row: the newest
 
         def read(store: Store) -> tuple[tuple[TakeoverView, ...], TakeoverDetail | None]:
             takeovers = store.reads.takeovers(100)
@@ -181,9 +185,8 @@ class JobsPane(Pane):
         self._total = data.total
         now = shown.overview.now
         self.table.show([tables.job_row(job, now, ascii_only=shown.ascii_only) for job in data.jobs])
-        found = f"jobs with {self.find!r} in the name" if self.find else "jobs"
-        last = self.offset_rows + len(data.jobs)
-        place = f"{self.offset_rows + 1 if data.jobs else 0} to {last} of {data.total:,} {found}"
+        found = plural(data.total, "job") + (f" with {self.find!r} in the name" if self.find else "")
+        place = f"{self.offset_rows + 1} to {self.offset_rows + len(data.jobs)} of {found}" if data.jobs else found
         self.query_one("#job-info", Static).update(content_of([line((place, DIM))], ascii_only=self.ascii_only))
 
     @property
@@ -211,7 +214,7 @@ class RunsPane(Pane):
         self._older: RunKey | None = None
 
     def compose(self) -> ComposeResult:
-        self.table = RowTable(tables.RUN_COLUMNS, id="run-table", ascii_only=self.ascii_only)
+        self.table = RowTable(tables.RUN_COLUMNS, id="run-table", ascii_only=self.ascii_only, follows_top=True)
         yield self.table
         yield Static(id="run-info", classes="info")
 
@@ -220,17 +223,21 @@ class RunsPane(Pane):
         before = self._before[-1] if self._before else None
         with_running = before is None and not self.only_failed
 
-        def read(store: Store) -> tuple[tuple[ClaimView, ...], RunPage]:
+        def read(store: Store) -> tuple[tuple[ClaimView, ...], RunPage, str]:
             running = store.reads.running(50) if with_running else ()
             if which.job:
+                try:
+                    store.reads.job(which.job, 0)
+                except NotFound as error:
+                    return (), RunPage((), None), str(error)
                 running = tuple(claim for claim in running if claim.job.lower() == which.job.lower())
-            return running, store.reads.runs_page(which, before, RUNS_A_PAGE)
+            return running, store.reads.runs_page(which, before, RUNS_A_PAGE), ""
 
         return read
 
-    def show(self, shown: Shown, data: tuple[tuple[ClaimView, ...], RunPage]) -> None:
+    def show(self, shown: Shown, data: tuple[tuple[ClaimView, ...], RunPage, str]) -> None:
         assert self.table is not None  # noqa: S101 - composed before it is shown
-        running, page = data
+        running, page, trouble = data
         now = shown.overview.now
         self._older = page.older
         rows: list[Row] = [tables.running_row(claim, now) for claim in running]
@@ -239,6 +246,7 @@ class RunsPane(Pane):
         parts = ["only failed" if self.only_failed else "", f"of job {self.find}" if self.find else ""]
         told = " ".join(["runs", *(part for part in parts if part)])
         place = f"page {len(self._before) + 1}: {count(len(rows))} {told}" + (", more with ]" if page.older else "")
+        place = trouble or place
         self.query_one("#run-info", Static).update(content_of([line((place, DIM))], ascii_only=self.ascii_only))
 
     def turn(self, pages: int) -> None:
@@ -283,7 +291,7 @@ class EventsPane(Pane):
     """The audit log, newest first."""
 
     def compose(self) -> ComposeResult:
-        self.table = RowTable(tables.EVENT_COLUMNS, id="event-table", ascii_only=self.ascii_only)
+        self.table = RowTable(tables.EVENT_COLUMNS, id="event-table", ascii_only=self.ascii_only, follows_top=True)
         yield self.table
 
     def request(self) -> Request:

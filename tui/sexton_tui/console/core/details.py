@@ -149,7 +149,7 @@ def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
         ),
     ]
     if not totals.missed:
-        return [*lines, line("no tick was undecided: claims had been written ahead")]
+        return [*lines, line("no tick was missed: claims had been written ahead")]
     summary = f"{plural(totals.jobs, 'job')}, {decided_words(totals)}"
     lines.append(line(summary))
     if not detail.is_whole:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sexton.cluster_views import FailingJob, Overview, Undecided
+from sexton.settings import settings_from_rows
 from sexton_tui.console.core.words import duration, plural
 
 HEARTBEAT_SILENCE = timedelta(seconds=10)
@@ -49,6 +50,10 @@ def _leadership(overview: Overview) -> list[Need]:
         found.append(Need(f"NO LEADER{after}: no tick is decided"))
     elif overview.heartbeat_age > HEARTBEAT_SILENCE:
         found.append(Need(f"leader {overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"))
+    elif overview.heartbeat_age > late_beat(overview):
+        silent = f"leader {overview.leader} is silent for {duration(overview.heartbeat_age)}"
+        session = duration(settings_from_rows(overview.settings).session)
+        found.append(Need(f"{silent}: a follower takes over after {session}", is_urgent=False))
     elif overview.confirmation != "confirmed":
         found.append(Need(f"leadership of {overview.leader} is {overview.confirmation}", is_urgent=False))
     if swallowed := overview.counters.get("swallowed", 0):
@@ -56,6 +61,11 @@ def _leadership(overview: Overview) -> list[Need]:
             Need(f"{plural(swallowed, 'tick')} swallowed: a decided tick met an older claim; run `sexton audit`")
         )
     return found
+
+
+def late_beat(overview: Overview) -> timedelta:
+    """From which age on a heartbeat is late: two of three that a session takes were missed."""
+    return settings_from_rows(overview.settings).session * 2 / 3
 
 
 def _undecided(overview: Overview, undecided: Undecided | None) -> list[Need]:

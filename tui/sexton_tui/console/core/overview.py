@@ -9,11 +9,11 @@ from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView
 from sexton.views import ClaimView, DecisionTotals, RunView, TakeoverView
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Line, Part, line
-from sexton_tui.console.core.needs import HEARTBEAT_SILENCE, NODE_SILENCE, Need, needs
+from sexton_tui.console.core.needs import HEARTBEAT_SILENCE, NODE_SILENCE, Need, late_beat, needs
 from sexton_tui.console.core.plot import plot
 from sexton_tui.console.core.words import count, duration, instant, late_words, plural, since_words, state_style
 
-_COORDINATORS = {"zookeeper": "ZooKeeper", "database": "leader lease", "forced": "forced"}
+_COORDINATORS = {"zookeeper": "ZooKeeper", "database": "database", "forced": "forced"}
 
 
 def need_lines(overview: Overview, failing: Sequence[FailingJob]) -> list[Line]:
@@ -51,15 +51,18 @@ def leadership_lines(overview: Overview) -> list[Line]:
         lines.append(line(("● ", GOOD), (overview.leader, STRONG), f"  term {overview.term}  since {since}"))
         by = _COORDINATORS.get(overview.elected_by or "", "")
         confirmed: Part = (overview.confirmation, PLAIN if overview.confirmation == "confirmed" else WARN)
-        beat: Part = (
-            f"beat {duration(overview.heartbeat_age)}",
-            BAD if overview.heartbeat_age > HEARTBEAT_SILENCE else DIM,
-        )
+        beat: Part = (f"beat {duration(overview.heartbeat_age)}", _beat_style(overview))
         lines.append(line(f"  {by}, " if by else "  ", confirmed, ", ", beat))
         lines.append(claims_line(overview))
     others = [node for node in overview.nodes if node.name != overview.leader]
     lines += [_node_line(node) for node in others]
     return lines
+
+
+def _beat_style(overview: Overview) -> str:
+    if overview.heartbeat_age > HEARTBEAT_SILENCE:
+        return BAD
+    return WARN if overview.heartbeat_age > late_beat(overview) else DIM
 
 
 def claims_line(overview: Overview) -> Line:
@@ -76,7 +79,7 @@ def _node_line(node: NodeView) -> Line:
     if node.age > NODE_SILENCE:
         return line(("○ ", DIM), node.name, (f"  silent for {duration(node.age)}", WARN))
     offset = f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms"
-    warm = f"  {'warm' if node.jobs_warm else 'cold'}, {duration(node.behind)} behind, {offset}"
+    warm = f"  {'' if node.jobs_warm else 'cold, '}{duration(node.behind)} behind, {offset}"
     return line(("○ ", PLAIN), node.name, (warm, DIM))
 
 
@@ -175,11 +178,11 @@ def gap_words(takeover: TakeoverView) -> str:
 
 
 def decided_words(totals: DecisionTotals) -> str:
-    """``16 undecided: 2 fired, 12 merged, 2 held``."""
+    """``16 missed: 2 fired, 12 merged, 2 held``."""
     counts = (totals.fired, totals.merged, totals.skipped, totals.expired, totals.held)
     parts = zip(counts, ("fired", "merged", "skipped", "expired", "held"), strict=True)
     became = ", ".join(f"{count(number)} {word}" for number, word in parts if number)
-    return f"{count(totals.missed)} undecided: {became or 'not decided yet'}"
+    return f"{count(totals.missed)} missed: {became or 'not decided yet'}"
 
 
 def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview) -> list[Line]:
@@ -187,7 +190,7 @@ def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview) -> lis
     lines = []
     for takeover in takeovers:
         totals = takeover.totals
-        decided = decided_words(totals) if totals.missed else "nothing undecided"
+        decided = decided_words(totals) if totals.missed else "nothing missed"
         lines.append(
             line(
                 (f"{takeover.term:>5}  ", STRONG),

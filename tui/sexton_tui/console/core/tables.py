@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from rich.cells import cell_len
+
 from sexton.claims import State
 from sexton.cluster_views import NodeView, QueueView, WorkerView
 from sexton.views import ClaimView, DecisionView, EventView, JobView, RunView, TakeoverView
@@ -16,14 +18,14 @@ from sexton_tui.console.core.words import count, duration, instant, late_words, 
 
 TAKEOVER_COLUMNS = (
     *("term", "leader", "from", "until", "ended by", "gap"),
-    *("undecided", "fired", "merged", "skipped", "expired", "held"),
+    *("missed", "fired", "merged", "skipped", "expired", "held"),
 )
 JOB_COLUMNS = ("job", "state", "next", "last run", "took", "late", "newest runs", "schedule", "queue", "owner")
 RUN_COLUMNS = ("ended", "job", "tick", "outcome", "late", "took", "try", "worker", "error")
 WORKER_COLUMNS = ("worker", "state", "slots", "queues", "seen", "since", "version", "address")
 QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slots busy")
 EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
-DECISION_COLUMNS = ("job", "undecided", "reason", "ticks", "decided", "policy", "cause")
+DECISION_COLUMNS = ("job", "missed", "reason", "ticks", "decided", "policy", "cause")
 STRIP_WIDTH = 20
 
 
@@ -185,16 +187,34 @@ def event_row(event: EventView, now: datetime) -> Row:
 
 
 def detail_text(event: EventView) -> str:
-    """The event's detail on one line: ``why storage moves, revision 2``."""
+    """The event's detail on one line, the reason first: ``why storage moves, revision 2``. The job has its column."""
     parts = []
-    for key, value in event.detail.items():
+    for key, value in sorted(event.detail.items(), key=lambda item: _DETAIL_ORDER.get(item[0], 1)):
+        if key == "job" or value in (None, ""):
+            continue
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         parts.append(f"{key} {text}")
     return ", ".join(parts)
 
 
-def keep_place(keys: Sequence[str], key: str | None, place: int) -> int:
-    """Where the cursor belongs after rows changed: on the row it was on, else as near as can be."""
+_DETAIL_ORDER = {"why": 0, "reason": 0, "effective_at": 2}
+
+
+def column_widths(titles: Sequence[str], rows: Sequence[Row]) -> list[int]:
+    """How many cells each column needs."""
+    widths = [cell_len(title) for title in titles]
+    for one in rows:
+        widths = [max(width, cell_len(cell.text)) for width, cell in zip(widths, one.cells, strict=True)]
+    return widths
+
+
+def keep_place(keys: Sequence[str], key: str | None, place: int, *, follows_top: bool = False) -> int:
+    """Where the cursor belongs after rows changed: on the row it was on, else as near as can be.
+
+    ``follows_top``: a cursor on the first row stays there, so that it is always on the newest.
+    """
+    if follows_top and place == 0:
+        return 0
     if key is not None and key in keys:
         return keys.index(key)
     return max(min(place, len(keys) - 1), 0)

@@ -49,7 +49,7 @@ class AskLine(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(content_of([line((self._question, STRONG))]))
-            yield Input(value=self._value, id="answer", max_length=500, select_on_focus=False)
+            yield Input(value=self._value, id="answer", max_length=500, select_on_focus=True)
             hint = "enter: done   escape: leave it" + (f"   {self._empty}" if self._empty else "")
             yield Static(content_of([line((hint, DIM))]), id="hint")
 

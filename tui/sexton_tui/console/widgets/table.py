@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.widgets import DataTable
 
 from sexton_tui.console.core.lines import Row, Span
-from sexton_tui.console.core.tables import keep_place
+from sexton_tui.console.core.tables import column_widths, keep_place
 from sexton_tui.console.widgets.drawing import text_of
 
 
 class RowTable(DataTable[object]):
-    """Shows the core's rows. Changed cells are changed in place; the cursor stays on its row."""
+    """Shows the core's rows. Changed cells are changed in place; the cursor stays on its row, or on the newest."""
 
-    def __init__(self, columns: Sequence[str], *, id: str, ascii_only: bool = False) -> None:  # noqa: A002 - Textual's
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        id: str,  # noqa: A002 - Textual's name
+        ascii_only: bool = False,
+        follows_top: bool = False,
+    ) -> None:
         super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
         self._titles = tuple(columns)
         self._ascii_only = ascii_only
+        self._follows_top = follows_top
+        self._widths: list[int] = []
         self._shown: tuple[Row, ...] = ()
 
     def on_mount(self) -> None:
         for title in self._titles:
-            self.add_column(title, key=title)
+            self.add_column(title, key=title, width=cell_len(title))
 
     @property
     def selected(self) -> str | None:
@@ -37,9 +47,14 @@ class RowTable(DataTable[object]):
         if rows == self._shown:
             return
         keys = [row.key for row in rows]
-        if keys == [row.key for row in self._shown]:
+        widths = column_widths(self._titles, rows)
+        if widths == self._widths and keys == [row.key for row in self._shown]:
             self._change_cells(rows)
         else:
+            # Widths that the table measures come a moment after the rows: until then all are cut to their titles.
+            for column, width in zip(self.ordered_columns, widths, strict=True):
+                column.width = width
+            self._widths = widths
             self._change_rows(rows, keys)
         self._shown = rows
 
@@ -47,7 +62,7 @@ class RowTable(DataTable[object]):
         for old, new in zip(self._shown, rows, strict=True):
             for title, before, after in zip(self._titles, old.cells, new.cells, strict=True):
                 if before != after:
-                    self.update_cell(new.key, title, self._cell(after), update_width=True)
+                    self.update_cell(new.key, title, self._cell(after))
 
     def _change_rows(self, rows: tuple[Row, ...], keys: list[str]) -> None:
         selected, place, top = self.selected, self.cursor_row, self.scroll_y
@@ -55,7 +70,7 @@ class RowTable(DataTable[object]):
         for row in rows:
             self.add_row(*(self._cell(cell) for cell in row.cells), key=row.key)
         if rows:
-            self.move_cursor(row=keep_place(keys, selected, place), scroll=False)
+            self.move_cursor(row=keep_place(keys, selected, place, follows_top=self._follows_top), scroll=False)
             self.scroll_to(y=top, animate=False, immediate=True, force=True)
 
     def _cell(self, cell: Span) -> object:
