@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test check lint sim clean services
+.PHONY: help demo test check lint sim bench clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -37,6 +37,11 @@ lint: $(READY) ## format, lint, import rules and types without the tests
 
 sim: $(READY) ## one simulated cluster from a seed: make sim SEED=7 (ARGS=... adds options)
 	@$(VENV)/bin/sexton simulate --seed $(SEED) $(ARGS)
+
+bench: $(READY) services ## the figures: claims written, takeover planning, a leader at work, pull and complete, runs
+	@for one in claims_written planning leader pull_and_complete worker_throughput; do \
+	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one || exit 1; \
+	done
 
 clean: ## remove the environment, caches and the demo's data
 	@rm -rf $(VENV) .sexton .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist snapshot_report.html

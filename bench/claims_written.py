@@ -1,6 +1,6 @@
 """Claims written per second by the leader's commit, against the raw insert of the same rows in the same run.
 
-    .venv/bin/python bench/claims_written.py [--claims 100000] [--rounds 3] [--jobs 10000]
+    .venv/bin/python -m bench.claims_written [--claims 100000] [--rounds 3] [--jobs 10000]
 
 A durable server (fsync on), one connection, batches of 1,000 claims. "raw" is INSERT .. SELECT FROM unnest with the
 same columns, indexes and batch size and prepared lists: nothing can write these rows faster from Python. The goal of

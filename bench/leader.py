@@ -1,6 +1,6 @@
 """A leader at work: memory and CPU of the scheduler process with 10,000 jobs at 100 ticks a second.
 
-    PYTHONPATH=. .venv/bin/python bench/leader.py [--jobs 10000] [--rate 100] [--seconds 30] [--horizon 60s]
+    .venv/bin/python -m bench.leader [--jobs 10000] [--rate 100] [--seconds 30] [--horizon 60s]
 
 A real `sexton scheduler` process on a durable PostgreSQL of its own; no workers. CPU is the process's own (user and
 system) over the measured seconds, as a share of one core. Goals: 150 MB, 10 %.

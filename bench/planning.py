@@ -1,6 +1,6 @@
 """Takeover planning: from the cursors as the predecessor left them to a heap that is ready and a pass that is counted.
 
-    PYTHONPATH=. .venv/bin/python bench/planning.py [--jobs 100000] [--schedules 500]
+    .venv/bin/python -m bench.planning [--jobs 100000] [--schedules 500]
 
 The follower is warm, as in production: it holds the jobs, but every cursor has moved since it read them. Goal: 0.5 s
 for 100,000 jobs with 500 schedules. No database: `cursors()` is measured by bench/leader.py.

@@ -1,6 +1,6 @@
 """How many runs a second one worker process makes, from pull to committed run row.
 
-    python bench/worker_throughput.py [--database postgresql|sqlite] [--runs 5000] [--slots 4]
+    .venv/bin/python -m bench.worker_throughput [--database postgresql|sqlite] [--runs 5000] [--slots 4]
 
 PostgreSQL is a server of its own (fsync on, data on disk). Claims of 1,000 jobs are due beforehand; the clock runs
 from the first grant to the last result. 200 claims at one instant are measured apart, by lateness.
