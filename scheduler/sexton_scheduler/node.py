@@ -15,11 +15,10 @@ import queue
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
-from types import FrameType
 
 import structlog
 from apscheduler.executors.pool import BasePoolExecutor
@@ -27,6 +26,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 import sexton
 from sexton.clock import Clock, SystemClock
+from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.inputs import own_inputs
 from sexton.process_settings import default_name
@@ -42,7 +42,6 @@ from sexton_scheduler.housekeeping import DUTIES, Housekeeper, perform
 from sexton_scheduler.loop import LoopOptions, NodeLoop
 from sexton_scheduler.node_state import NodeState
 
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 HEARTBEAT_ANSWER_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 
@@ -139,7 +138,7 @@ def run_node(options: NodeOptions) -> None:
     """
     log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
     news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
-    with _signals_to(news):
+    with on_ending_signals(news.put):
         settings = _await_enrollment(options, news)
         if settings is None:
             return
@@ -207,18 +206,3 @@ def _keeping(keeper: Housekeeper, thread: ThreadPoolExecutor) -> BackgroundSched
     for duty in DUTIES:
         scheduler.add_job(perform, "interval", args=(duty, keeper), seconds=duty.every, name=duty.name)
     return scheduler
-
-
-@contextlib.contextmanager
-def _signals_to(news: queue.SimpleQueue[signal.Signals | None]) -> Iterator[None]:
-    """Ending signals go to ``news`` while this is entered."""
-
-    def note(number: int, frame: FrameType | None) -> None:
-        news.put(signal.Signals(number))
-
-    before = {number: signal.signal(number, note) for number in ENDING_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

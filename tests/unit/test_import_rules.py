@@ -19,6 +19,7 @@ PURE_PACKAGES = ("sexton_scheduler.core", "sexton_worker.core", "sexton_tui.cons
 # What stands directly in `sexton` is pure, but for these.
 EDGES_OF_SEXTON = {
     "sexton.clock": "is where time comes in",
+    "sexton.ending_signals": "takes the process's signals",
     "sexton.fencing": "gives users statements against their own databases",
     "sexton.jobfiles": "reads files",
     "sexton.logs": "sets logging up",

@@ -14,15 +14,15 @@ import random
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from types import FrameType
 
 import structlog
 
 import sexton
 from sexton.clock import Clock, SystemClock
+from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.store import open_store
 from sexton.store.protocol import Channel, StoreOptions
@@ -34,7 +34,6 @@ from sexton_worker.process_execution import ProcessExecution
 
 HEARTBEAT_ANSWER_SECONDS = 5.0  # sooner than a lease runs out, so that its end is noticed
 RETRY_SECONDS = 1.0
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def default_slots() -> int:
@@ -135,7 +134,7 @@ def run_worker(options: WorkerOptions) -> int:
     """
     log = structlog.get_logger("sexton.worker").bind(worker=options.name)
     news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
-    with _signals_to(news):
+    with on_ending_signals(news.put):
         if not _await_schema(options, news):
             return 0
         worker = Worker(options)
@@ -169,18 +168,3 @@ def _await_schema(options: WorkerOptions, news: queue.SimpleQueue[signal.Signals
         with contextlib.suppress(queue.Empty):
             news.get(timeout=RETRY_SECONDS)
             return False
-
-
-@contextlib.contextmanager
-def _signals_to(news: queue.SimpleQueue[signal.Signals | None]) -> Iterator[None]:
-    """Put every ending signal into ``news`` (whose ``put`` may be called from a handler) instead of dying of it."""
-
-    def note(number: int, _: FrameType | None) -> None:
-        news.put(signal.Signals(number))
-
-    before = {number: signal.signal(number, note) for number in ENDING_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

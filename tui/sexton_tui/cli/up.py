@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sexton.clock import SystemClock
+from sexton.ending_signals import ENDING_SIGNALS, on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import format_duration, parse_duration
 from sexton_tui.cli.invocation import actor, invocation_of
@@ -126,22 +127,15 @@ def _apply(store: Store, wanted: LoadedJobs, path: Path) -> None:
     print(f"{path}: {plan.summary()}", file=sys.stderr)
 
 
-@contextmanager
-def _stopping_on_signals(running: _Running) -> Iterator[None]:
+def _stopping_on_signals(running: _Running) -> AbstractContextManager[None]:
     """Ctrl-C, SIGTERM and a closed terminal stop the cluster in order; a second one does not wait for runs."""
 
-    def handle(*_: object) -> None:
+    def act(_: signal.Signals) -> None:
         if running.stop.is_set():
             running.cluster.hurry()
         running.stop.set()
 
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, handle) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return on_ending_signals(act, (*ENDING_SIGNALS, signal.SIGHUP))
 
 
 def _stop(running: _Running) -> None:
