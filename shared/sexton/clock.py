@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -61,21 +62,40 @@ class SystemClock:
 
 
 JUMP_LIMIT = timedelta(seconds=2)
-_PRECISE = timedelta(milliseconds=50)
+_SLEW = 0.5  # how fast database time runs, by the elapsed clock, while it was ahead of the database
+_REMEMBERED = 256  # corrections
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Database time since the elapsed clock read ``since``; it stood at ``peak`` then, which it does not go below."""
+
+    since: float
+    offset: timedelta  # database time since the epoch, minus the elapsed clock
+    peak: datetime | None = None  # None: the first stretch, which also stands for all before it
+
+    def at(self, elapsed: float) -> datetime:
+        line = _EPOCH + self.offset + timedelta(seconds=elapsed)
+        if self.peak is None:
+            return line
+        return max(line, self.peak + timedelta(seconds=(elapsed - self.since) * _SLEW))
 
 
 class DatabaseTime:
     """Database time between two measurements, as the elapsed clock plus an offset.
 
-    ``observe`` takes a reading of the database's clock; ``now`` extrapolates it. A reading that was slow to come is
-    uncertain by half its round trip: within that it changes nothing. If a reading differs from the extrapolation by
-    more than ``JUMP_LIMIT`` and what both are uncertain by, the jump is kept in ``jump`` and ``is_trusted`` is false
-    until ``accept``.
+    ``observe`` takes a reading of the database's clock; ``now`` extrapolates it. A reading is uncertain by half its
+    round trip: the offset is corrected only as far as the reading contradicts it, so a slow one changes nothing. If a
+    reading differs from the extrapolation by more than ``JUMP_LIMIT`` and what both are uncertain by, the jump is kept
+    in ``jump`` and ``is_trusted`` is false until ``accept``.
+
+    Between two calls of ``accept`` time never steps back: after a correction backwards it runs slower until the
+    database has caught up. ``at`` gives each reading of the elapsed clock the time that held then.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._offset: timedelta | None = None
+        self._stretches: list[_Stretch] = []
         self._uncertain = timedelta(0)  # by how much the offset may be wrong, as of its reading
         self.jump: timedelta | None = None
 
@@ -83,32 +103,46 @@ class DatabaseTime:
         """Take a reading; ``asked_at`` and ``answered_at`` are elapsed seconds around it."""
         uncertain = timedelta(seconds=(answered_at - asked_at) / 2)
         offset = (database_now - _EPOCH) - timedelta(seconds=(asked_at + answered_at) / 2)
-        if self._offset is not None:
-            drift = offset - self._offset
-            if abs(drift) > JUMP_LIMIT + uncertain + self._uncertain:
-                self.jump = drift
-                return
-            self.jump = None
-            if uncertain > _PRECISE and abs(drift) <= uncertain:
-                return  # the reading says nothing that the better one before it did not say
-        self._offset = offset
-        self._uncertain = uncertain
+        if not self._stretches:
+            self._stretches.append(_Stretch(answered_at, offset))
+            self._uncertain = uncertain
+            return
+        last = self._stretches[-1]
+        drift = offset - last.offset
+        if abs(drift) > JUMP_LIMIT + uncertain + self._uncertain:
+            self.jump = drift
+            return
+        self.jump = None
+        corrected = min(max(last.offset, offset - uncertain), offset + uncertain)
+        if corrected != last.offset:
+            self._stretches.append(_Stretch(answered_at, corrected, last.at(answered_at)))
+            del self._stretches[:-_REMEMBERED]
+        self._uncertain = min(self._uncertain, abs(offset - corrected) + uncertain)
 
     def accept(self, database_now: datetime, asked_at: float, answered_at: float) -> None:
         """Take the reading as the truth, however far it is from the last."""
-        self._offset = None
+        self._stretches.clear()
         self.jump = None
         self.observe(database_now, asked_at, answered_at)
 
     @property
     def is_trusted(self) -> bool:
-        return self._offset is not None and self.jump is None
+        return bool(self._stretches) and self.jump is None
 
     def now(self) -> datetime:
         """Database time now (UTC). Call only after the first ``observe``."""
-        if self._offset is None:
+        return self.at(self._clock.elapsed())
+
+    def at(self, elapsed: float) -> datetime:
+        """Database time (UTC) at that reading of the elapsed clock. Call only after the first ``observe``."""
+        if not self._stretches:
             raise RuntimeError("database time was never observed")
-        return _EPOCH + self._offset + timedelta(seconds=self._clock.elapsed())
+        for stretch in reversed(self._stretches):
+            if elapsed >= stretch.since:
+                return stretch.at(elapsed)
+        # Before all that is remembered: along the oldest stretch's own line.
+        oldest = self._stretches[0]
+        return _Stretch(oldest.since, oldest.offset).at(elapsed)
 
     def host_offset(self) -> timedelta:
         """Database clock minus this host's wall clock."""

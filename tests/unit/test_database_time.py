@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from hypothesis import given as examples
+from hypothesis import strategies as st
+
 from sexton.clock import DatabaseTime, Wakeup
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
@@ -79,3 +82,55 @@ def test_drift_is_followed_and_a_jump_is_not() -> None:
     time.accept(truth(clock) + timedelta(seconds=22), clock.at, clock.at)
     assert time.is_trusted
     assert abs(error_of(time, clock) - 22) < 0.01
+
+
+def test_time_never_steps_back_while_it_is_trusted() -> None:
+    clock = HandClock()
+    time = DatabaseTime(clock)
+    read(time, clock, truth(clock), 0.001, 0.009)  # 4 ms ahead
+    given = [time.now()]
+    for _ in range(20):
+        read(time, clock, truth(clock), 0.0005, 0.0005)
+        given.append(time.now())
+    assert given == sorted(given)
+    assert abs(error_of(time, clock)) < 0.002
+    read(time, clock, truth(clock) - timedelta(seconds=1), 0.0005, 0.0005)
+    assert time.is_trusted
+    assert time.now() >= given[-1]
+    clock.at += 3
+    assert abs(error_of(time, clock) + 1) < 0.002
+
+
+def test_an_instant_of_the_past_keeps_the_time_that_held_then() -> None:
+    clock = HandClock()
+    time = DatabaseTime(clock)
+    read(time, clock, truth(clock), 0.001, 0.009)
+    clock.at += 1
+    then, was = clock.at, time.now()
+    read(time, clock, truth(clock), 0.0005, 0.0005)
+    clock.at += 600
+    assert time.at(then) == was
+    assert time.at(then + 0.0001) > was
+
+
+@examples(
+    st.lists(
+        st.tuples(st.floats(0, 5), st.floats(0, 0.1), st.floats(0, 0.1), st.floats(-1.9, 1.9)), min_size=1, max_size=30
+    )
+)
+def test_whatever_the_readings_a_later_instant_is_never_an_earlier_one(
+    readings: list[tuple[float, float, float, float]],
+) -> None:
+    clock = HandClock()
+    time = DatabaseTime(clock)
+    given: list[datetime] = []
+    moments: list[float] = []
+    for pause, there, back, error in readings:
+        read(time, clock, truth(clock) + timedelta(seconds=error), there, back)
+        for _ in range(2):
+            given.append(time.now())
+            moments.append(clock.at)
+            clock.at += pause / 2
+    assert given == sorted(given)
+    again = [time.at(moment) for moment in moments]
+    assert again == sorted(again)

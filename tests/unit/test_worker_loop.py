@@ -101,6 +101,23 @@ def test_a_result_carries_what_the_run_was(bench: Bench) -> None:
     assert abs(result.finished_at - started - timedelta(seconds=2)) < timedelta(milliseconds=1)
 
 
+def test_a_run_never_starts_before_the_one_before_it_ended_however_the_database_answers(bench: Bench) -> None:
+    delays = iter([0.008, 0.0, 0.006, 0.0, 0.004, 0.0, 0.002, 0.0])
+
+    def answer_late() -> None:
+        bench.clock.seconds += next(delays, 0.0)
+
+    bench.grants.before_step = answer_late  # the way there is slow: the reading seems late
+    for token in range(1, 8):
+        bench.give(token)
+        bench.work()
+        bench.execution.end(token, started=bench.clock.seconds)
+    bench.work(2)
+    times = [instant for one in bench.grants.results for instant in (one.started_at, one.finished_at)]
+    assert len(times) == 14
+    assert times == sorted(times, key=lambda instant: instant or bench.clock.wall())
+
+
 def test_an_error_that_no_database_takes_is_sent_as_one_that_it_does(bench: Bench) -> None:
     """Else the exchange would fail for ever, and with it the results of all other jobs."""
     bench.give(1)

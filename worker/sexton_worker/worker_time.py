@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeVar
 
 from sexton.clock import Clock, DatabaseTime
@@ -23,7 +23,10 @@ class WorkerTime:
         """The answer of ``ask``, which carries the database's clock (``now_in``), noted on the way."""
         asked_at = self._clock.elapsed()
         answer = ask()
-        self._database.accept(now_in(answer), asked_at, self._clock.elapsed())
+        database_now, answered_at = now_in(answer), self._clock.elapsed()
+        self._database.observe(database_now, asked_at, answered_at)
+        if not self._database.is_trusted:
+            self._database.accept(database_now, asked_at, answered_at)
         return answer
 
     def now(self) -> datetime:
@@ -31,8 +34,9 @@ class WorkerTime:
         return self._database.now()
 
     def instant(self, elapsed: float) -> datetime:
-        """Database time (UTC) at that reading of the elapsed clock."""
-        return self._database.now() - timedelta(seconds=self._clock.elapsed() - elapsed)
+        """Database time (UTC) at that reading of the elapsed clock: a later one is never an earlier instant, unless
+        the database's clock jumped between the calls."""
+        return self._database.at(elapsed)
 
     def elapsed(self, instant: datetime) -> float:
         """The reading of the elapsed clock at that database time."""
