@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sexton.jobs import CommandTarget, ShellTarget
+from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton_worker.core.output_tail import KEPT_BYTES
 from sexton_worker.core.runs import Ending, StopReason
 from tests.support.runs import Runs, is_alive
@@ -256,19 +257,47 @@ def test_nothing_is_left_open_by_many_runs(runs: Runs) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_an_order_that_finds_no_descriptor_ends_as_one_that_did_not_start(runs: Runs) -> None:
+@pytest.mark.parametrize(
+    "target", [CommandTarget(("true",)), ShellTarget("true"), PythonTarget("tests.support.work_module:noop")]
+)
+@pytest.mark.parametrize("free", range(9))
+def test_a_run_that_finds_no_descriptor_is_the_machines_fault_and_leaves_nothing_open(
+    runs: Runs, target: Target, free: int
+) -> None:
+    """A start takes up to nine descriptors; wherever they end, nothing of it remains."""
+    runs.run(CommandTarget(("true",)))  # all that is imported late has been
+    before = sorted(os.listdir("/proc/self/fd"))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest_free = os.dup(0)
-    os.close(lowest_free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+    next_ones = [os.dup(0) for _ in range(free + 1)]
+    for descriptor in next_ones:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_ones[-1], hard))
     try:
-        token = runs.start(CommandTarget(("true",)))
+        ended = runs.run(target)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    ended = runs.end_of(token)
-    assert ended.ending is Ending.NOT_STARTED
-    assert "Too many open files" in ended.error
+    if ended.ending is not Ending.EXITED or free < 7:
+        assert (ended.ending, ended.started) == (Ending.MACHINE_FAULT, None)
+        assert "Too many open files" in ended.error
+        assert sorted(os.listdir("/proc/self/fd")) == before
     assert runs.run(CommandTarget(("true",))).exit_code == 0
+
+
+def test_a_command_that_began_but_could_not_be_watched_is_killed_and_said_to_have_begun(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that an at-most-once run is not started again."""
+    pids = []
+
+    def no_descriptor(pid: int, flags: int = 0) -> int:
+        pids.append(pid)
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "pidfd_open", no_descriptor)
+    ended = runs.run(ShellTarget("sleep 300 & wait"))
+    assert ended.ending is Ending.MACHINE_FAULT
+    assert ended.started is not None
+    assert not is_alive(pids[0])
 
 
 def test_what_waits_for_a_slot_can_be_recalled_and_never_runs(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_failed_run_is_tried_again_until_it_succeeds(trial: WorkerTrial, tmp_p
 
 def test_sigterm_drains_the_runs_end_and_nothing_new_begins(trial: WorkerTrial, gate: Path) -> None:
     """C04, W01: the lease is renewed until the last run has ended, and the signal reaches the worker alone."""
-    trial.set(lease="2s", heartbeat="500ms")
+    trial.set(lease="6s", heartbeat="1s")
     job = trial.job(waiting_for(gate))
     worker = trial.start_worker()
     pid_behind(gate)
@@ -105,7 +105,7 @@ def test_sigterm_drains_the_runs_end_and_nothing_new_begins(trial: WorkerTrial, 
     eventually(lambda: "worker.draining" in worker.stdout() + worker.stderr(), LONG, "the worker drains")
     later = trial.job(TRUE)
     first = trial.lease_of(job)
-    eventually(lambda: (trial.lease_of(job) - first).total_seconds() > 2, LONG, "the lease is renewed for longer")
+    eventually(lambda: (trial.lease_of(job) - first).total_seconds() > 6, LONG, "the lease is renewed for longer")
     assert worker.is_running()
     assert trial.workers()[0].draining
     gate.touch()
@@ -171,7 +171,7 @@ def test_a_frozen_workers_late_result_is_refused(trial: WorkerTrial, gate: Path)
 
 
 def test_an_at_most_once_run_is_killed_when_its_lease_is_lost(trial: WorkerTrial, gate: Path) -> None:
-    trial.set(lease="1500ms", heartbeat="300ms")
+    trial.set(lease="6s", heartbeat="1s")
     job = trial.job(waiting_for(gate), on_worker_lost=OnWorkerLost.FAIL, columns={"at_most_once": True})
     worker = trial.start_worker()
     pid = pid_behind(gate)

@@ -56,6 +56,16 @@ def test_a_failure_is_retried_while_retries_are_left(end: EndedRun, outcome: Sta
     assert verdict(end, used=2) == Verdict(outcome, "why")
 
 
+def test_a_run_that_the_machine_could_not_start_goes_back_a_little_later_and_uses_no_retry() -> None:
+    fault = ended(Ending.MACHINE_FAULT, started=None)
+    later = Verdict(State.READY, "why", retry_at=NOW + timedelta(seconds=1.5))
+    assert verdict(fault) == verdict(fault, ONCE) == verdict(fault, used=2) == later
+    # Its started write was answered, but it certainly never ran.
+    assert verdict(fault, ONCE, at_most_once=True) == later
+    begun = ended(Ending.MACHINE_FAULT, started=1.0)  # killed at once, so nobody knows what it did
+    assert verdict(begun, ONCE, at_most_once=True) == Verdict(State.LOST, "why")
+
+
 def test_an_exception_never_succeeds_whatever_the_success_codes() -> None:
     rules = replace(ONCE, success_codes=(0, 1))
     assert verdict(ended(Ending.RAISED, 1, "ValueError"), rules).outcome is State.FAILED

@@ -5,12 +5,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from sexton.claims import State
 from sexton.errors import DatabaseUnreachable
 from sexton.jobs import RetryRules
 from sexton_worker.core.pull_policy import RECALL_SECONDS
-from sexton_worker.core.runs import StopReason
+from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.lease_book import LeaseBook
 from sexton_worker.loop import (
     ANSWER_LOST,
@@ -137,6 +138,33 @@ def test_a_failed_run_goes_back_with_its_retry_and_a_later_time(bench: Bench) ->
     (result,) = bench.grants.results
     assert (result.outcome, result.uses_retry) == (State.READY, True)
     assert result.retry_at == result.finished_at + timedelta(seconds=6)  # jitter's draw is in the middle
+
+
+def fault(bench: Bench, token: int) -> float:
+    """The machine cannot start this run; the seconds for which the worker then sleeps."""
+    bench.execution.end(token, ending=Ending.MACHINE_FAULT, started=None, error="given back: no descriptors")
+    return bench.work()
+
+
+def test_a_fault_of_the_machine_gives_the_claim_back_and_pauses_the_pull(bench: Bench) -> None:
+    bench.give(1, 2, 3, at_most_once=True)
+    with capture_logs() as logs:
+        bench.work()
+        assert fault(bench, 1) == pytest.approx(1.0)
+        assert fault(bench, 2) == pytest.approx(1.0)
+        assert bench.rooms() == [2, 0, 0]  # 3 is left to others
+        bench.clock.seconds += 1.0
+        bench.work()
+        assert bench.rooms()[-1] == 2
+        assert bench.execution.running == {3}
+        assert fault(bench, 3) == pytest.approx(2.0)
+    results = bench.grants.results
+    assert [(one.token, one.outcome, one.uses_retry, one.started_at) for one in results] == [
+        (token, State.READY, False, None) for token in (1, 2, 3)
+    ]
+    assert all(one.retry_at == one.finished_at + timedelta(seconds=1.5) for one in results)
+    assert {one.error for one in results} == {"given back: no descriptors"}
+    assert [entry["event"] for entry in logs].count("worker.machine_fault") == 1
 
 
 def test_an_idle_worker_sleeps_to_the_next_claim_or_its_poll(bench: Bench) -> None:

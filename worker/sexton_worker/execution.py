@@ -34,7 +34,7 @@ class Execution(Protocol):
     """
 
     def start(self, order: RunOrder) -> None:
-        """Begin the run; returns at once. An order that cannot start ends as ``NOT_STARTED``."""
+        """Begin the run; returns at once. An order that cannot start ends as ``NOT_STARTED`` or ``MACHINE_FAULT``."""
         ...
 
     def recall(self) -> tuple[int, ...]:

@@ -14,6 +14,8 @@ Failure stance:
   could not be prepared wait, and are dropped if their lease runs out meanwhile.
 * The answer to an exchange was lost: what it granted is unknown here. The next
   contact asks for it, and gives it back.
+* The machine cannot start a run: its claim goes back, and nothing is pulled for a
+  while (core.machine_faults).
 * At most once: a run starts only after its *started* write was answered with yes.
 """
 
@@ -32,8 +34,9 @@ from sexton.jobs import JobDefinition
 from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store
 from sexton_worker.core import pull_policy
 from sexton_worker.core.completion import conclude, storable
+from sexton_worker.core.machine_faults import NO_SPELL
 from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
-from sexton_worker.core.runs import EndedRun, StopReason
+from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.definitions import Definitions, UnreadableDefinition
 from sexton_worker.execution import Execution, RunOrder
 from sexton_worker.lease_book import LeaseBook
@@ -98,6 +101,7 @@ class WorkerLoop:
         self._unsent: dict[int, RunResult] = {}
         self._pulled = NOTHING_PULLED
         self._pace = Pace()
+        self._spell = NO_SPELL
         self._durations: list[float] = []
         self._ended_at = clock.elapsed()  # when a run ended last, or the first one of all began
         self._answer_lost = False
@@ -165,6 +169,8 @@ class WorkerLoop:
             return seconds
         now = self._clock.elapsed()
         seconds = pull_policy.pause(self._room(), self._pulled, now, self._poll())
+        if paused := self._spell.remaining(now):
+            seconds = min(seconds, paused)
         if len(self._running) > self._own.slots:
             seconds = min(seconds, pull_policy.RECALL_SECONDS)
         return self._until_drained(now, seconds)
@@ -184,9 +190,18 @@ class WorkerLoop:
         for ended in self._execution.finished():
             running = self._running.pop(ended.token, None)
             if running is not None:
+                self._note_fault(ended)
                 self._unsent[ended.token] = self._result(running, ended)
                 self._durations.append(0.0 if ended.started is None else ended.ended - ended.started)
                 self._ended_at = self._clock.elapsed()
+
+    def _note_fault(self, ended: EndedRun) -> None:
+        """A machine that could not start a run gets no claims for a while: other workers may."""
+        if ended.ending is Ending.MACHINE_FAULT:
+            now = self._clock.elapsed()
+            if self._spell.is_over(now):
+                self._log.warning("worker.machine_fault", token=ended.token, error=ended.error)
+            self._spell = self._spell.after_fault(now)
 
     def _recall_stuck(self) -> None:
         """What was taken ahead waits behind runs that became long: other workers may be free."""
@@ -360,6 +375,8 @@ class WorkerLoop:
     # --- small questions --------------------------------------------------------------------------------------------
 
     def _room(self) -> int:
+        if self._spell.remaining(self._clock.elapsed()):
+            return 0
         in_hand = len(self._granted) + len(self._running)
         holds = pull_policy.capacity(self._own.slots, self._pace)
         return pull_policy.room(holds, in_hand, is_draining=self._drain_by is not None)

@@ -19,7 +19,7 @@ from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.command import run_command
-from sexton_worker.targets.ending import not_started
+from sexton_worker.targets.ending import machine_fault, not_started
 from sexton_worker.targets.python import run_python
 from sexton_worker.targets.python_pool import PythonPool
 from sexton_worker.targets.stop_signal import StopSignal
@@ -59,7 +59,7 @@ class ProcessExecution:
         try:
             stop = StopSignal()
         except OSError as error:  # no descriptors: whoever keeps the order must see its end all the same
-            self._ended.put(not_started(order, self._clock.elapsed(), f"the worker could not run it: {error}"))
+            self._ended.put(machine_fault(order, self._clock.elapsed(), str(error)))
             self._wakeup.set()
             return
         self._stops[order.token] = stop
@@ -115,7 +115,7 @@ class ProcessExecution:
                 return run_python(order, order.rules.target, self._pool, stop, self._clock)
             return run_command(order, stop, self._clock, self._environment)
         except Exception as error:
-            # A fault of Sexton's own, or of the machine (no descriptors, no memory): this run's, and no other's.
+            # A fault of Sexton's own, or of the machine in mid-run: this run's, and no other's.
             self._log.exception("run.fault", job=order.job, token=order.token)
             what = f"the worker could not run it: {type(error).__name__}: {error}"
             return EndedRun(order.token, Ending.NOT_STARTED, now, self._clock.elapsed(), error=what)

@@ -5,6 +5,10 @@
     timed out ────────────────────────────────▶ ready (a retry is left) | timed_out
     cancelled ────────────────────────────────▶ cancelled
     given back, lease lost ───────────────────▶ ready, no retry used | lost (at most once, and it had started)
+    fault of the machine ─────────────────────▶ the same, but ready a little later
+
+*Had started* is said of the process, not of the started write before it: of a run that certainly never began nothing
+was done, so it may be started again even at most once.
 
 Randomness and time are arguments, so that the simulator repeats every delay.
 """
@@ -16,6 +20,7 @@ from datetime import datetime, timedelta
 
 from sexton.claims import State
 from sexton.jobs import RetryRules, RunRules
+from sexton_worker.core.machine_faults import return_delay
 from sexton_worker.core.runs import EndedRun, Ending
 
 # A run that was stopped at its deadline counts as this exception for `retries.on`.
@@ -25,7 +30,7 @@ LEAST_JITTER = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a run. READY: back to the queue, as a retry not before ``retry_at`` (UTC), else at once."""
+    """The outcome of a run. READY: back to the queue, not before ``retry_at`` (UTC) if it is set, else at once."""
 
     outcome: State
     error: str = ""
@@ -42,7 +47,7 @@ def conclude(
     finished_at: datetime,
     draw: float,
 ) -> Verdict:
-    """What the end of a run means for its claim. ``draw`` in [0, 1) decides the jitter of a retry."""
+    """What the end of a run means for its claim. ``draw`` in [0, 1) decides the jitter of its delay."""
     match ended.ending:
         case Ending.EXITED if ended.exit_code in rules.success_codes:
             return Verdict(State.SUCCEEDED)
@@ -52,10 +57,11 @@ def conclude(
             outcome = State.TIMED_OUT
         case Ending.CANCELLED:
             return Verdict(State.CANCELLED, ended.error)
-        case Ending.LEASE_LOST | Ending.GIVEN_BACK:
+        case Ending.LEASE_LOST | Ending.GIVEN_BACK | Ending.MACHINE_FAULT:
             if at_most_once and ended.started is not None:
                 return Verdict(State.LOST, ended.error)
-            return Verdict(State.READY, ended.error)
+            is_fault = ended.ending is Ending.MACHINE_FAULT
+            return Verdict(State.READY, ended.error, retry_at=finished_at + return_delay(draw) if is_fault else None)
     if retries_used < rules.retries.max and is_retried(ended, rules.retries):
         delay = retry_delay(rules.retries, retries_used, draw)
         return Verdict(State.READY, ended.error, retry_at=finished_at + delay, uses_retry=True)

@@ -24,6 +24,7 @@ class Ending(StrEnum):
     EXITED = "exited"  # by itself, with an exit code
     RAISED = "raised"  # the function raised an exception
     NOT_STARTED = "not started"  # nothing ran: no such command, cannot import, refused here
+    MACHINE_FAULT = "machine fault"  # it could not be started, for want of descriptors, processes or memory
     TIMED_OUT = "timed out"
     CANCELLED = "cancelled"
     LEASE_LOST = "lease lost"

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from sexton.clock import Clock
 from sexton.jobs import CommandTarget, ShellTarget
 from sexton_worker.core.allow_list import SHELL
+from sexton_worker.core.machine_faults import is_machine_fault
 from sexton_worker.core.runs import EndedRun, Ending
 from sexton_worker.execution import RunOrder
-from sexton_worker.targets.ending import ended_process, not_started
+from sexton_worker.targets.ending import ended_process, machine_fault, not_started
 from sexton_worker.targets.environment import clean_environment, job_environment
-from sexton_worker.targets.launching import launch
+from sexton_worker.targets.launching import KilledAtStart, launch
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import ProcessGroup
 from sexton_worker.targets.stop_signal import StopSignal
@@ -30,7 +31,11 @@ def run_command(order: RunOrder, stop: StopSignal, clock: Clock, worker_environm
     started = clock.elapsed()
     try:
         group, outputs = _launch(order, argv, environment)
+    except KilledAtStart as error:
+        return machine_fault(order, clock.elapsed(), str(error), started)
     except (OSError, ValueError) as error:
+        if is_machine_fault(error):
+            return machine_fault(order, clock.elapsed(), str(error))
         code, why = _explain(error, argv[0], order.rules.cwd, environment)
         return not_started(order, clock.elapsed(), why, code)
     supervision = Supervision(

@@ -17,6 +17,13 @@ def not_started(order: RunOrder, now: float, why: str, exit_code: int | None = N
     return EndedRun(order.token, Ending.NOT_STARTED, None, now, exit_code, why)
 
 
+def machine_fault(order: RunOrder, now: float, why: str, started: float | None = None) -> EndedRun:
+    """The machine could not start it, for the reason ``why``. ``started``: it may have run for a moment even so."""
+    advice = "raise the worker's limits (ulimit -n, -u), free memory or use fewer slots"
+    error = f"given back: the worker's machine could not start it ({why}); {advice}"
+    return EndedRun(order.token, Ending.MACHINE_FAULT, started, now, error=error)
+
+
 def ended_process(
     order: RunOrder,
     supervision: Supervision,

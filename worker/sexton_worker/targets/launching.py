@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import ProcessGroup
+
+
+class KilledAtStart(Exception):
+    """The process began and was killed at once, for it could not be watched; the message says why."""
 
 
 def launch(
@@ -18,11 +24,13 @@ def launch(
     stdin: int = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
 ) -> tuple[ProcessGroup, Outputs]:
-    """Start ``argv`` as the leader of a session and group of its own. Raises OSError or ValueError, as Popen does."""
-    stdout, stdout_end = os.pipe()
-    stderr, stderr_end = os.pipe()
-    leader: subprocess.Popen[bytes] | None = None
-    try:
+    """Start ``argv`` as the leader of a session and group of its own.
+
+    Raises OSError or ValueError, as Popen does, if nothing ran; ``KilledAtStart`` if something may have.
+    """
+    with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+        stdout, stdout_end = _pipe(ours, theirs)
+        stderr, stderr_end = _pipe(ours, theirs)
         leader = subprocess.Popen(
             list(argv),
             stdin=stdin,
@@ -33,14 +41,19 @@ def launch(
             pass_fds=pass_fds,
             start_new_session=True,
         )
-        return ProcessGroup(leader), Outputs(stdout, stderr)
-    except BaseException:
-        os.close(stdout)
-        os.close(stderr)
-        if leader is not None:
-            leader.kill()
+        try:
+            started = ProcessGroup(leader), Outputs(stdout, stderr)
+        except OSError as error:
+            os.killpg(leader.pid, signal.SIGKILL)  # not reaped yet, so the id is its own
             leader.wait()
-        raise
-    finally:
-        os.close(stdout_end)
-        os.close(stderr_end)
+            raise KilledAtStart(str(error)) from None
+        ours.pop_all()
+        return started
+
+
+def _pipe(ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[int, int]:
+    """A pipe whose ends are closed with these stacks."""
+    read, write = os.pipe()
+    ours.callback(os.close, read)
+    theirs.callback(os.close, write)
+    return read, write

@@ -8,11 +8,11 @@ from sexton.clock import Clock
 from sexton.jobs import PythonTarget
 from sexton_worker.core.runs import EndedRun, Ending
 from sexton_worker.execution import RunOrder
-from sexton_worker.targets.ending import ended_process, not_started
+from sexton_worker.targets.ending import ended_process, machine_fault, not_started
 from sexton_worker.targets.environment import iso, job_environment
 from sexton_worker.targets.frames import encode
 from sexton_worker.targets.process_group import end_of
-from sexton_worker.targets.python_pool import ChildFailed, PythonChild, PythonPool
+from sexton_worker.targets.python_pool import ChildFailed, NoMeans, PythonChild, PythonPool
 from sexton_worker.targets.stop_signal import StopSignal
 from sexton_worker.targets.supervision import Supervision
 
@@ -27,6 +27,8 @@ def run_python(order: RunOrder, target: PythonTarget, pool: PythonPool, stop: St
         return not_started(order, clock.elapsed(), f"args and kwargs must be JSON values: {error}")
     try:
         child = pool.take(stop.fileno())
+    except NoMeans as error:
+        return machine_fault(order, clock.elapsed(), str(error))
     except ChildFailed as error:
         return not_started(order, clock.elapsed(), str(error))
     child.outputs.drain()

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sexton.clock import Clock
+from sexton_worker.core.machine_faults import is_machine_fault
 from sexton_worker.targets.environment import INHERITED_BY_PYTHON, clean_environment
 from sexton_worker.targets.frames import FrameBuffer
-from sexton_worker.targets.launching import launch
+from sexton_worker.targets.launching import KilledAtStart, launch
 from sexton_worker.targets.process_group import end_of
 
 MODULE = "sexton_worker.targets.python_child"
@@ -24,6 +25,10 @@ LARGEST_BOOT_OUTPUT = 500
 
 class ChildFailed(Exception):
     """A child that did not come up; the message says what it wrote."""
+
+
+class NoMeans(ChildFailed):
+    """The machine could not start a child; no job ran."""
 
 
 class PythonChild:
@@ -133,7 +138,11 @@ class PythonPool:
             child.end()
         try:
             child = PythonChild(self._environment, self._clock)
+        except KilledAtStart as error:
+            raise NoMeans(str(error)) from None
         except OSError as error:
+            if is_machine_fault(error):
+                raise NoMeans(str(error)) from None
             raise ChildFailed(f"cannot start a Python process: {error}") from None
         try:
             child.await_ready(give_up)
