@@ -16,8 +16,9 @@ from typing import Protocol
 
 from sexton.cron_expression import CronExpression
 from sexton.cron_ticks import CronTicks
-from sexton.cron_unions import DailyPeriod, count_together
+from sexton.cron_unions import count_together
 from sexton.errors import InvalidSchedule
+from sexton.progressions import Progression
 from sexton.zone_clock import clock_of
 
 TICK_ENGINE_VERSION: int = 1
@@ -131,12 +132,9 @@ class EverySchedule(Schedule):
         object.__setattr__(self, "_anchor_ms", (_on_grid(self.anchor, "anchor") - _EPOCH) // _MILLISECOND)
 
     @property
-    def daily_period(self) -> DailyPeriod | None:
-        """The interval as one that is the same each day, where it divides the day in whole seconds."""
-        interval, anchor = self._interval_ms, self._anchor_ms
-        if interval % 1000 or anchor % 1000 or _DAY_SECONDS * 1000 % interval:
-            return None
-        return DailyPeriod(interval // 1000, anchor // 1000 % (interval // 1000))
+    def milliseconds(self) -> Progression:
+        """The ticks in milliseconds since 1970."""
+        return Progression(self._interval_ms, self._anchor_ms % self._interval_ms)
 
     def _steps(self, instant: datetime) -> int:
         """Whole intervals from the anchor to `instant`, rounded down."""
@@ -187,7 +185,8 @@ class InstantsSchedule(Schedule):
         return count if limit is None else min(count, limit)
 
     def contains(self, instant: datetime) -> bool:
-        return instant in self.instants
+        position = bisect_left(self.instants, instant)
+        return position < len(self.instants) and self.instants[position] == instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +204,9 @@ class UnionSchedule(Schedule):
         return max(ticks, default=None)
 
     def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
-        """Cron parts of one zone, and intervals that divide the day, are counted together by arithmetic. Where other
-        parts are mixed in, the most frequent kind is counted, and of the others the ticks that it lacks, one by one."""
+        """Cron parts of one zone and intervals are counted together by arithmetic. Where other parts are mixed in
+        (listed instants, a second zone), the most frequent kind is counted, and of the others the ticks that it lacks,
+        one by one."""
         groups = self._groups()
         counts = [_count_group(group, after, upto) for group in groups]
         by_count = sorted(range(len(groups)), key=lambda i: counts[i], reverse=True)
@@ -223,17 +223,17 @@ class UnionSchedule(Schedule):
     def _groups(self) -> list[tuple[Schedule, ...]]:
         """The parts, put together as far as they can be counted together."""
         crons: dict[str, list[Schedule]] = {}
-        periods: list[Schedule] = []
+        intervals: list[Schedule] = []
         others: list[Schedule] = []
         for part in self.parts:
             if isinstance(part, CronSchedule):
                 crons.setdefault(part.zone, []).append(part)
-            elif isinstance(part, EverySchedule) and part.daily_period is not None:
-                periods.append(part)
+            elif isinstance(part, EverySchedule):
+                intervals.append(part)
             else:
                 others.append(part)
         together = list(crons.values()) or [[]]
-        together[0].extend(periods)
+        together[0].extend(intervals)
         return [tuple(group) for group in [*together, *([part] for part in others)] if group]
 
     def contains(self, instant: datetime) -> bool:
@@ -244,10 +244,10 @@ def _count_group(group: tuple[Schedule, ...], after: datetime, upto: datetime) -
     if len(group) == 1:
         return group[0].count_between(after, upto)
     crons = [part for part in group if isinstance(part, CronSchedule)]
-    periods = [part.daily_period for part in group if isinstance(part, EverySchedule) and part.daily_period]
+    intervals = [part.milliseconds for part in group if isinstance(part, EverySchedule)]
     clock = clock_of(crons[0].zone if crons else "UTC")
-    start, stop = _seconds_floor(after) + 1, _seconds_floor(upto) + 1
-    return count_together([part.cron for part in crons], periods, clock, start, stop)
+    start, stop = ((instant - _EPOCH) // _MILLISECOND + 1 for instant in (after, upto))
+    return count_together([part.cron for part in crons], intervals, clock, start, stop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.schedules import CronSchedule, Schedule, UnionSchedule
+from sexton.schedules import CronSchedule, EverySchedule, Schedule, UnionSchedule
 from sexton.zone_clock import clock_of
 from sexton.zones import load_zone, zone_names
 from tests.support.cron_oracle import SECOND, Oracle
@@ -142,6 +142,30 @@ def test_several_parts_are_one_set_of_ticks(texts: list[str], window: tuple[str,
     union = UnionSchedule(tuple(schedule_of(text, zone) for text in texts))
     ticks = {tick for text in texts for tick in Oracle(text).map_readings(load_zone(zone), after, upto)}
     assert_all_questions_agree(union, after, upto, sorted(ticks))
+
+
+INTERVALS = st.builds(
+    lambda interval, anchor: EverySchedule(timedelta(milliseconds=interval), FIRST + timedelta(milliseconds=anchor)),
+    st.sampled_from([1_001, 1_250, 1_500, 7_000, 11_500, 60_000, 86_399_000, 90_000_500, 172_800_000])
+    | st.integers(1_000, 10_000),
+    st.sampled_from([0, 500, 1_000]) | st.integers(-100_000, 100_000),
+)
+
+
+@settings(around, max_examples=80)
+@given(
+    st.lists(st.sampled_from(["* * * * * *", "*/5 * * * * *", "7 */2 2 * * *", "*/9 * * * *"]), max_size=2),
+    st.lists(INTERVALS, min_size=1, max_size=12),
+    windows(hours=1),
+)
+def test_crons_and_intervals_are_counted_as_they_are_listed(
+    texts: list[str], intervals: list[EverySchedule], window: tuple[str, datetime, datetime]
+) -> None:
+    zone, after, upto = window
+    parts = (*(schedule_of(text, zone) for text in texts), *intervals)
+    upto = min(upto, after + timedelta(hours=4))
+    listed = {tick for part in parts for tick in part.between(after, upto)}
+    assert UnionSchedule(parts).count_between(after, upto) == len(listed)
 
 
 @settings(around, max_examples=120)

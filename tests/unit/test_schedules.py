@@ -212,6 +212,34 @@ def test_a_year_of_several_frequent_parts_is_counted_and_not_listed(parts: tuple
     assert time.perf_counter() - start < 0.3, "it takes about 2 ms; a loaded machine gets a hundred times that"
 
 
+@pytest.mark.parametrize(
+    ("texts", "seconds", "expected"),
+    [
+        (["* * * * * *"], [1.001], 5_178_822),
+        (["*/5 * * * * *"], [7], 814_628),
+        (["* * * * * *"], [7, 11.5], 2_704_695),
+        (["1-59/2 * * * * *", "*/7 * * * * *"], [1.001, 1.003, 7, 13], 6_904_248),
+        ([], [1.001, 1.002, 1.003, 1.5, 1.7, 2, 3], 11_674_482),
+    ],
+)
+def test_a_month_of_seconds_and_intervals_off_the_day_is_counted_and_not_listed(
+    texts: list[str], seconds: list[float], expected: int
+) -> None:
+    union = UnionSchedule((*(cron(text, "Europe/Berlin") for text in texts), *map(every, seconds)))
+    start = time.perf_counter()
+    count = union.count_between(NEW_YEAR, NEW_YEAR + 30 * A_DAY)
+    assert time.perf_counter() - start < 2, "it takes about 20 ms; a loaded machine gets a hundred times that"
+    assert count == expected
+
+
+@pytest.mark.parametrize("milliseconds", [range(1_500, 10_500, 500), range(1_001, 1_013), range(2_003, 30_000, 1_000)])
+def test_many_intervals_off_the_second_are_counted_as_they_are_listed(milliseconds: range) -> None:
+    parts = (cron("*/3 * * * * *"), *(every(each / 1000) for each in milliseconds))
+    upto = NEW_YEAR + timedelta(minutes=40, milliseconds=500)
+    listed = {tick for part in parts for tick in part.between(NEW_YEAR, upto)}
+    assert UnionSchedule(parts).count_between(NEW_YEAR, upto) == len(listed)
+
+
 def test_bounds_include_the_start_and_exclude_the_end() -> None:
     bounded = BoundedSchedule(cron("0 * * * *"), NEW_YEAR, NEW_YEAR + timedelta(hours=3))
     hours = [NEW_YEAR + timedelta(hours=n) for n in range(3)]
