@@ -245,6 +245,31 @@ class TestFolders:
             load_job_files([tmp_path])
         assert [Path(one.file).name for one in refused.value.problems] == ["gone.yaml", "pipe.yaml"]
 
+    def test_a_link_out_of_the_folder_is_refused_unread(self, tmp_path: Path) -> None:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "shadow").write_text("root:$secret:1\n")
+        self.write(outside / "jobs" / "there.yaml", "there")
+        given = tmp_path / "given"
+        self.write(given / "good.yaml", "good")
+        (given / "chain.yaml").symlink_to(given / "x.yaml")
+        (given / "folder").symlink_to(outside / "jobs")
+        (given / "notes.txt").symlink_to(outside / "shadow")
+        (given / "x.yaml").symlink_to(outside / "shadow")
+        with pytest.raises(InvalidJobFile) as refused:
+            load_job_files([given])
+        assert [Path(one.file).name for one in refused.value.problems] == ["chain.yaml", "folder", "x.yaml"]
+        assert {one.message for one in refused.value.problems} == {"is a link out of the folder: name it directly"}
+
+    def test_a_link_that_is_named_itself_is_read(self, tmp_path: Path) -> None:
+        self.write(tmp_path / "outside" / "a.yaml", "a")
+        given = tmp_path / "given"
+        given.mkdir()
+        (given / "x.yaml").symlink_to(tmp_path / "outside" / "a.yaml")
+        (given / "folder").symlink_to(tmp_path / "outside")
+        assert self.names(given / "x.yaml") == ["a"]
+        assert self.names(given / "folder") == ["a"]
+
     @pytest.mark.parametrize("name", ["jobs.toml", "jobs.py"])
     def test_files_of_a_later_version_are_refused_by_name(self, tmp_path: Path, name: str) -> None:
         self.write(tmp_path / "a.yaml", "a")

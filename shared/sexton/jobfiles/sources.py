@@ -1,7 +1,8 @@
 """From a path to the texts of job files: which files, and whether their bytes are text at all.
 
 A folder gives its ``*.yaml`` and ``*.yml`` files, sorted, with those of its folders; names that start with a dot are
-left out, links are followed, and what is reached twice is read once. Files that a later version will read (TOML, Python
+left out, and what is reached twice is read once. Links are followed within the folder; one that leads out of it is
+refused unread, so that a folder of someone else's cannot have this process read and show what only it may read. Files that a later version will read (TOML, Python
 files with jobs) are refused, not passed over: a job that is silently missing would be retired by ``--prune``.
 """
 
@@ -21,6 +22,7 @@ MAX_FILE_BYTES = 10 * 1024 * 1024
 MAX_FILES = 10_000
 MAX_FOLDER_DEPTH = 32
 _SUFFIXES = (".yaml", ".yml")
+_LINK_OUT = "is a link out of the folder: name it directly"
 _NOT_JOBS = frozenset({"sexton.toml", "pyproject.toml"})
 _PYTHON_JOBS = re.compile(rb"^\s*from\s+sexton\s+import\s+.*\b[Jj]ob\b", re.MULTILINE)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
@@ -41,12 +43,13 @@ def read_job_files(path: Path) -> list[JobFileText]:
         raise NotFound(f"{path} does not exist", hint="name a job file or a folder of job files")
     if not path.is_dir():
         return [_read(path)]
-    paths = list(_walk(path, set(), 0))
+    root = os.path.realpath(path)
+    paths = list(_walk(path, root, set(), 0))
     if not paths:
         raise NotFound(f"{path} holds no job files", hint="put *.yaml files there, or name another folder")
     if len(paths) > MAX_FILES:
         raise NotFound(f"{path} holds more than {MAX_FILES} job files", hint="name a smaller folder")
-    return [_read(one) for one in paths]
+    return [_read(one, root) for one in paths]
 
 
 def decode(data: bytes, problems: FileProblems) -> str | None:
@@ -81,9 +84,9 @@ def _position(before: str) -> tuple[int, int]:
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
 
-def _read(path: Path) -> JobFileText:
+def _read(path: Path, root: str | None = None) -> JobFileText:
     problems = FileProblems(str(path))
-    refusal = _refusal(path)
+    refusal = _LINK_OUT if root is not None and _leaves(path, root) else _refusal(path)
     if refusal:
         problems.add_at(1, 1, refusal)
         return JobFileText(problems, None)
@@ -115,18 +118,29 @@ def _refusal(path: Path) -> str | None:
     return None
 
 
-def _walk(folder: Path, seen: set[tuple[int, int]], depth: int) -> Iterator[Path]:
-    """Job files below ``folder``, sorted by name within it; each file and folder once, by its inode."""
+def _walk(folder: Path, root: str, seen: set[tuple[int, int]], depth: int) -> Iterator[Path]:
+    """Job files below ``folder``, sorted by name within it; each file and folder once, by its inode.
+
+    Links that lead out of ``root`` are among them where they are folders or named like job files; nothing is read.
+    """
     if depth > MAX_FOLDER_DEPTH or not _is_new(folder, seen):
         return
     for name in sorted(os.listdir(folder)):
         path = folder / name
         if name.startswith("."):
             continue
-        if path.is_dir():
-            yield from _walk(path, seen, depth + 1)
+        if _leaves(path, root):
+            if path.is_dir() or (path.suffix.lower() in (*_SUFFIXES, ".toml") and name not in _NOT_JOBS):
+                yield path
+        elif path.is_dir():
+            yield from _walk(path, root, seen, depth + 1)
         elif _is_job_file(path) and _is_new(path, seen):
             yield path
+
+
+def _leaves(path: Path, root: str) -> bool:
+    """Whether ``path`` is a link that ends outside the folder ``root``, which is free of links."""
+    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _is_job_file(path: Path) -> bool:
