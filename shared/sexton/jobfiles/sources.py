@@ -2,8 +2,10 @@
 
 A folder gives its ``*.yaml`` and ``*.yml`` files, sorted, with those of its folders; names that start with a dot are
 left out, and what is reached twice is read once. Links are followed within the folder; one that leads out of it is
-refused unread, so that a folder of someone else's cannot have this process read and show what only it may read. Files that a later version will read (TOML, Python
-files with jobs) are refused, not passed over: a job that is silently missing would be retired by ``--prune``.
+refused unread, so that a folder of someone else's cannot have this process read and show what only it may read.
+
+Files that a later version will read (TOML, Python files with jobs) are refused, not passed over: a job that is silently
+missing would be retired by ``--prune``.
 """
 
 from __future__ import annotations
