@@ -13,7 +13,7 @@ from sexton.clock import SystemClock
 from sexton.errors import DatabaseUnreachable
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
-from sexton.store.schema import upgrade
+from sexton.store.schema import found_version, upgrade
 from sexton.terms import ElectedBy
 from tests.support.leader_scene import create, definition
 from tests.support.postgres import PostgresServer
@@ -130,6 +130,22 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     store = open_store(StoreOptions(f"sqlite:///{tmp_path}/nowhere/ledger.db"))
     with pytest.raises(DatabaseUnreachable, match="nowhere"):
         store.terms.cluster()
+
+
+def test_a_file_that_is_no_database_is_named_so_by_every_call(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no database" * 1_000)
+    url = f"sqlite:///{tmp_path}/notes.txt"
+    store, reader = open_store(StoreOptions(url)), open_store(StoreOptions(url, read_only=True))
+    for call in (
+        store.terms.cluster,
+        reader.terms.cluster,
+        reader.reads.jobs_page,
+        lambda: found_version(url),
+        lambda: upgrade(url),
+    ):
+        with pytest.raises(DatabaseUnreachable, match=r"notes\.txt is not a SQLite database"):
+            call()
+    assert (tmp_path / "notes.txt").read_text() == "no database" * 1_000
 
 
 def test_an_address_that_cannot_be_read_is_said_without_its_password() -> None:

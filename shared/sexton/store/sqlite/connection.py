@@ -129,10 +129,10 @@ class SqliteConnection:
             with self.engine.begin() as connection:
                 yield connection
         except DBAPIError as error:
-            if isinstance(error.orig, sqlite3.OperationalError) and _is_unreachable(error.orig):
+            if isinstance(error.orig, sqlite3.DatabaseError) and _is_unreachable(error.orig):
                 raise self._unreachable(error.orig) from None
             raise
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             raise self._unreachable(error) from None
 
     # --- inside ---------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class SqliteConnection:
         connection = self._open
         try:
             yield connection
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             self._roll_back(connection)
             if _is_unreachable(error):
                 raise self._unreachable(error) from None
@@ -157,7 +157,7 @@ class SqliteConnection:
         """A new connection that the caller owns; not for databases in memory. Raises ``DatabaseUnreachable``."""
         try:
             return self._connect()
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             raise self._unreachable(error) from None
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
@@ -183,14 +183,16 @@ class SqliteConnection:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
-            except sqlite3.OperationalError as error:
+            except sqlite3.DatabaseError as error:
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     connection.close()
                     raise
             time.sleep(0.01)
 
-    def _unreachable(self, error: sqlite3.OperationalError) -> DatabaseUnreachable:
+    def _unreachable(self, error: sqlite3.DatabaseError) -> DatabaseUnreachable:
         shown = self.path or "in memory"
+        if "not a database" in str(error):  # no OperationalError of sqlite3's
+            return DatabaseUnreachable(f"{shown} is not a SQLite database", hint="name another file, or move it away")
         if "locked" in str(error):
             return DatabaseUnreachable(
                 f"the database {shown} stayed locked for {self.options.answer_within:g} s",
@@ -227,6 +229,6 @@ def _begin(connection: sqlalchemy.Connection) -> None:
     connection.exec_driver_sql(str(connection.get_execution_options().get("sqlite_begin", "BEGIN")))
 
 
-def _is_unreachable(error: sqlite3.OperationalError) -> bool:
+def _is_unreachable(error: sqlite3.DatabaseError) -> bool:
     text = str(error)
     return any(part in text for part in ("locked", "unable to open", "disk I/O", "readonly", "full", "not a database"))
