@@ -37,6 +37,7 @@ async def to_job(pilot: Pilot[Any], app: SextonConsole, name: str) -> None:
     """Put the cursor of the jobs pane on a job."""
     await pilot.press("3")
     await sees(pilot, app, "1 to 9 of 9 jobs")
+    await pilot.press("ctrl+home")
     for _ in range(20):
         if app.job_under_cursor == name:
             return

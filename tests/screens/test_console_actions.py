@@ -70,6 +70,9 @@ def test_a_trigger_is_confirmed_and_writes_one_manual_claim(seeded: Scene) -> No
         await pilot.press("y")
         await sees(pilot, app, "sync-eu is triggered")
         assert [row.job_id for row in seeded.rows(manual)] == [5]
+        await to_job(pilot, app, "backup-db")
+        await pilot.press("t", "y")
+        await sees(pilot, app, "it stays paused")
 
     play(seeded.console(), act)
 

@@ -46,7 +46,9 @@ def trigger(job: str, actor: str, request_id: str) -> Action:
     def act(store: Store) -> str:
         found = store.edits.find_job(job)
         triggered = store.edits.trigger(found.job_id, actor, request_id)
-        return f"{triggered.name} is triggered: claim {triggered.scheduled_at:%H:%M:%S}"
+        state = "paused" if found.is_paused else "quarantined" if found.is_quarantined else ""
+        note = f"; it stays {state}, and runs this once" if state else ""
+        return f"{triggered.name} is triggered: claim {triggered.scheduled_at:%H:%M:%S}{note}"
 
     return act
 
