@@ -86,8 +86,10 @@ def upgrade(url: str, *, answer_within: float = _UPGRADE_SECONDS) -> str:
     """Bring the database to this version's schema, in one transaction; the version it then has.
 
     Safe to run at any time and by several at once; a database that is new enough is left alone. Raises ``OldSchema``
-    where it is too new for this version, ``Refused`` where tables that are not Sexton's have the names it needs.
+    where it is too new for this version, ``Refused`` where tables that are not Sexton's have the names it needs, and
+    ``DatabaseUnreachable``.
     """
+    found_version(url, answer_within=answer_within)  # says in a sentence where nothing answers, or is no database
     if url.startswith("sqlite") and (path := path_of(url)) is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     connection = connection_for(StoreOptions(url, application="sexton db upgrade", answer_within=answer_within))
