@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from itertools import count
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +13,7 @@ from sexton.claims import State
 from sexton.store.protocol import Store
 from sexton.views import JobFilter, JobView
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.listings.options import PAGE, TO_RETRY, LimitOption, QueueOption
+from sexton_tui.cli.listings.options import PAGE, TO_RETRY, QueueOption
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 
@@ -19,6 +21,7 @@ _COLUMNS = (
     *("job", "state", "next", Column("last_run", "last run"), "outcome"),
     *("schedule", "timezone", "queue", "owner", "tags"),
 )
+_TABLE_ROWS = 1_000
 _STATES = ("active", "paused", "quarantined")
 
 
@@ -31,7 +34,12 @@ def jobs(
     owner: Annotated[str, typer.Option("--owner", metavar="NAME", help="Only of this owner.")] = "",
     tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="Only with this tag.")] = "",
     retired: Annotated[bool, typer.Option("--retired", help="Retired jobs too.")] = False,
-    limit: LimitOption = 1_000,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", min=1, help="At most so many; unless given, 1000 in a table and all in json and jsonl."
+        ),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the jobs by name; with a JOB, open that one."""
@@ -42,14 +50,23 @@ def jobs(
             _print_one(store, job, output)
             return
         which = JobFilter(text=find, state=state, queue=queue, owner=owner, tag=tag, include_retired=retired)
-        print_rows(_rows(store, which, limit), output, _COLUMNS, empty="no job; `sexton apply PATH` brings some")
+        if output is not Output.TABLE:
+            print_rows(map(_row, _jobs(store, which, limit)), output, _COLUMNS)
+            return
+        listed = list(_jobs(store, which, limit or _TABLE_ROWS))
+        print_rows(map(_row, listed), output, _COLUMNS, empty="no job; `sexton apply PATH` brings some")
+        if (total := store.reads.jobs_page(which, 0, 1).total) > len(listed):
+            print(f"showing {len(listed)} of {total}; --limit {total} shows all", file=sys.stderr)
 
 
-def _rows(store: Store, which: JobFilter, limit: int) -> Iterator[dict[str, Any]]:
-    for offset in range(0, limit, PAGE):
-        page = store.reads.jobs_page(which, offset, min(PAGE, limit - offset))
-        yield from (_row(job) for job in page.jobs)
-        if offset + len(page.jobs) >= page.total or not page.jobs:
+def _jobs(store: Store, which: JobFilter, limit: int | None) -> Iterator[JobView]:
+    """Every job that matches, page by page, up to `limit`."""
+    for offset in count(0, PAGE):
+        size = PAGE if limit is None else min(PAGE, limit - offset)
+        page = store.reads.jobs_page(which, offset, size)
+        yield from page.jobs
+        reached = offset + len(page.jobs)
+        if not page.jobs or reached >= page.total or reached == limit:
             return
 
 
