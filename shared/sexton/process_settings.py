@@ -17,7 +17,6 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from sexton.errors import InvalidOption, InvalidSetting
 from sexton.settings import parse_duration
@@ -27,6 +26,7 @@ DEFAULT_DATABASE = "sqlite:///.sexton/sexton.db"
 DEFAULT_COORDINATOR = "database:"
 SLOTS_PER_CORE = 2
 MAX_FILE_BYTES = 1024 * 1024
+_SECRET = re.compile(r"(?i)((?:password|passfile|secret|key)[^&=\s]*\s*=\s*)(?:'[^']*'|[^&\s]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -95,20 +95,13 @@ def load_process_settings(
 
 
 def masked_url(url: str) -> str:
-    """``url`` with any password in it as ``***``: what may be shown."""
-    try:
-        parts = urlsplit(url)
-        netloc = parts.netloc
-        if "@" in netloc:
-            user, _, host = netloc.rpartition("@")
-            name, colon, _ = user.partition(":")
-            netloc = f"{name}{':***' if colon else ''}@{host}"
-        query = re.sub(r"(?i)((?:^|&)[^&=]*(?:password|passfile|secret|key)[^&=]*=)[^&]*", r"\1***", parts.query)
-        if not parts.netloc:  # sqlite:///x and database: keep their slashes
-            return url if query == parts.query else url.replace(parts.query, query)
-        return urlunsplit((parts.scheme, netloc, parts.path, query, parts.fragment))
-    except ValueError:
-        return re.sub(r"://[^/@]*@", "://***@", url)
+    """``url`` with any password in it as ``***``: what may be shown, be it a proper address or only near one."""
+    scheme, slashes, rest = url.rpartition("://") if url.count("://") == 1 else ("", "", url)
+    # To the last @: a password may hold what ought to have been escaped.
+    before, at, host = rest.rpartition("@")
+    user, colon, _ = before.partition(":")
+    shown = f"{user}:***@{host}" if at and colon else rest
+    return _SECRET.sub(r"\1***", f"{scheme}{slashes}{shown}")
 
 
 def default_name() -> str:
@@ -157,11 +150,23 @@ def _database(value: object) -> str:
     if separator and scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
         return text
     if separator and scheme in ("postgresql", "postgres", "postgresql+psycopg") and rest:
+        _refuse_unescaped(rest)
         return text
     raise ValueError(
         f"{masked_url(text)!r} is not the address of a database; "
         "write sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
     )
+
+
+def _refuse_unescaped(rest: str) -> None:
+    """libpq ends a password at its first @ or /, and would take what follows for the host, and show it as such."""
+    authority = re.split("[/?]", rest, maxsplit=1)[0]
+    port = authority.rpartition(":")[2]
+    is_cut = "@" not in authority and "@" in rest and ":" in authority and not port.rstrip("]").isdecimal()
+    if authority.count("@") > 1 or is_cut:
+        raise ValueError(
+            "the password has characters that end it early; escape @ in the password as %40, / as %2F and ? as %3F"
+        )
 
 
 def _coordinator(value: object) -> str:

@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import text
 
 from sexton.clock import SystemClock
-from sexton.errors import DatabaseUnreachable
+from sexton.errors import DatabaseUnreachable, InvalidInput
 from sexton.store import open_store
+from sexton.store.postgres.connection import place
 from sexton.store.protocol import Channel, Store, StoreOptions
 from sexton.store.schema import found_version, upgrade
 from sexton.terms import ElectedBy
@@ -152,6 +153,10 @@ def test_an_address_that_cannot_be_read_is_said_without_its_password() -> None:
     with pytest.raises(DatabaseUnreachable, match="is not a PostgreSQL address") as error:
         open_store(StoreOptions("postgresql://u:hunter2@[::1"))
     assert "hunter2" not in str(error.value)
+    with pytest.raises(InvalidInput, match="begins with 'postgresql'") as refused:
+        open_store(StoreOptions("postgresql:u:hunter2@h"))
+    assert "hunter2" not in str(refused.value)
+    assert place("postgresql://u:s3@cret@h:99/db") == "h:99/db"
 
 
 def test_a_read_only_store_writes_nothing(store: Store, ledger_url: str) -> None:

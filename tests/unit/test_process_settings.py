@@ -105,6 +105,14 @@ def test_a_wrong_file_is_named(tmp_path: Path, content: bytes, said: str) -> Non
         ("postgresql://u@h/d?password=secret&x=1", "postgresql://u@h/d?password=***&x=1"),
         ("postgresql:///d?host=/run&password=secret", "postgresql:///d?host=/run&password=***"),
         ("postgresql://u:a@b@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:a#b@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:a/b?c@h/d", "postgresql://u:***@h/d"),
+        ("postgresql:u:pw@h", "postgresql:***@h"),
+        ("postgresql:/u:pw@h", "postgresql:***@h"),
+        ("u:pw@h/d", "u:***@h/d"),
+        ("host=h user=u password = 'a b' port=1", "host=h user=u password = *** port=1"),
+        ("postgresql://u:x://y@h/d", "postgresql:***@h/d"),
+        ("postgresql://[::1]:5432/d", "postgresql://[::1]:5432/d"),
         ("sqlite:///.sexton/sexton.db", "sqlite:///.sexton/sexton.db"),
         ("database:", "database:"),
     ],
@@ -118,3 +126,35 @@ def test_neither_messages_nor_representations_hold_the_password() -> None:
         load({"database": "mysql://u:secret@h/d"})
     assert "secret" not in str(refused.value)
     assert "secret" not in repr(load({"database": "postgresql://u:secret@h/d"}))
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:s3@cret@h/db", "postgres://u:s3/cret@h/db", "postgresql://u:s3?cret@h"]
+)
+def test_an_unescaped_password_is_refused_with_the_remedy_and_not_shown(url: str) -> None:
+    with pytest.raises(InvalidSetting, match="escape @ in the password as %40") as refused:
+        load({"database": url})
+    assert "cret" not in str(refused.value)
+    assert "s3" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:s3%40cret@h/db",
+        "postgresql://h:5432/a@b",
+        "postgresql://[::1]/a@b",
+        "postgresql://h1:5432,h2:5433/d?user=a@b",
+        "postgresql:///d?user=a@b",
+    ],
+)
+def test_an_at_sign_elsewhere_is_no_part_of_a_password(url: str) -> None:
+    assert load({"database": url}).database == url
+
+
+@pytest.mark.parametrize("text", ["postgresql:u:pw@h", "u:pw@h", "host=h password=pw"])
+def test_what_is_near_an_address_is_refused_without_its_password(text: str) -> None:
+    for key in ("database", "coordinator"):
+        with pytest.raises(InvalidSetting) as refused:
+            load({key: text})
+        assert "pw" not in str(refused.value)

@@ -44,7 +44,7 @@ def connection_for(options: StoreOptions) -> PostgresConnection | SqliteConnecti
             ) from None
         return PostgresConnection(options)
     raise InvalidInput(
-        f"the database address begins with {scheme!r}",
+        f"the database address begins with {scheme.partition(':')[0]!r}",
         hint="write sqlite:///path/to/file or postgresql://user@host:5432/database",
     )
 

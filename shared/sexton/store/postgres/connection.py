@@ -222,6 +222,7 @@ def place(conninfo: str) -> str:
     """Where a database is, without user or password."""
     parts = conninfo_to_dict(conninfo)
     host, port = parts.get("host") or parts.get("hostaddr") or "localhost", parts.get("port") or "5432"
+    host = str(host).rpartition("@")[2]  # the rest of a password with an unescaped @
     return f"{host}:{port}/{parts.get('dbname') or ''}"
 
 
