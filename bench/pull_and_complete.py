@@ -1,6 +1,7 @@
 """How many runs a second `GrantStore.step` takes from ready to committed, against the bare statements.
 
-    .venv/bin/python -m bench.pull_and_complete [--claims 40000] [--jobs 10000] [--batch 200] [--rounds 3] [--database URL]
+    .venv/bin/python -m bench.pull_and_complete [--claims 40000] [--jobs 10000] [--batch 200] [--rounds 3]
+        [--database URL]
 
 One round each of: the bare loop (pull, complete and promote with the least columns that keep a slot exclusive, one
 pipelined transaction, plain psycopg) and `step` with results of no-op runs; with one worker process and with two;

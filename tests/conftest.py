@@ -14,8 +14,10 @@ from tests.support.processes import ProcessGroup
 from tests.support.zookeeper import ZooKeeperServer
 
 # The tests' outcome must not hang on who runs them: Textual reads these at import, Sexton at every start.
+# (Not what pytest-textual-snapshot tells its other processes by.)
 for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith(("TEXTUAL", "SEXTON_"))]:
-    del os.environ[name]
+    if not name.startswith("TEXTUAL_SNAPSHOT"):
+        del os.environ[name]
 
 # A loaded machine is no finding: no deadline per example. Everything else stays as Hypothesis sets it; where CI is in
 # the environment, it draws the same examples every time.

@@ -218,6 +218,7 @@ def test_a_worker_outlasts_its_database(
     eventually(lambda: not is_alive(pid), LONG, "the run ends without a database")
     stays(worker.is_running, 2, "the worker lives")
     own_postgres_server.start()
+    trial.rows.engine.dispose()  # the trial's own connections did not outlast it
     trial.await_states(job, SUCCEEDED)
     assert trial.output(job) == (b"through\n", b"")
     after = trial.job(TRUE)
