@@ -63,6 +63,7 @@ def test_a_run_sees_a_clean_environment_and_who_it_is(runs: Runs, tmp_path: Path
         "SEXTON_ATTEMPT": "3",
         "SEXTON_TOKEN": str(ended.token),
         "SEXTON_DEADLINE": "2026-03-30T01:00:00Z",
+        "SEXTON_WORKER_PID": str(os.getpid()),
     }
     ended = runs.run(ShellTarget("pwd; cat"), cwd=str(tmp_path), stdin="line\n" * 100_000)
     assert ended.stdout_bytes == len(str(tmp_path)) + 1 + 500_000

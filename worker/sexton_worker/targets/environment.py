@@ -14,6 +14,7 @@ INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_C
 INHERITED_BY_PYTHON = (*INHERITED, "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONSAFEPATH")
 
 TOKEN = "SEXTON_TOKEN"  # noqa: S105 - a variable's name, no secret
+WORKER_PID = "SEXTON_WORKER_PID"  # tells a run's processes from those of another cluster's run under the same token
 
 
 def clean_environment(worker: Mapping[str, str], names: tuple[str, ...] = INHERITED) -> dict[str, str]:
@@ -30,6 +31,7 @@ def job_environment(order: RunOrder) -> dict[str, str]:
         "SEXTON_TICK": iso(order.grant.scheduled_at),
         "SEXTON_ATTEMPT": str(order.grant.attempt),
         TOKEN: str(order.token),
+        WORKER_PID: str(os.getpid()),
         "SEXTON_DEADLINE": iso(order.deadline),
     }
 

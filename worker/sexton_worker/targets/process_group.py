@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from sexton_worker.targets.environment import TOKEN
+from sexton_worker.targets.environment import TOKEN, WORKER_PID
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")  # seconds; the kernel counts from boot, as the elapsed clock does
 
@@ -61,15 +61,15 @@ def end_of(code: int) -> str:
 
 
 def survivors(token: int, since: float) -> list[int]:
-    """Processes that the run with this token, begun at ``since`` (elapsed seconds), started and that still live.
+    """Processes that this worker's run with this token, begun at ``since`` (elapsed seconds), left behind.
 
-    The time keeps apart what other clusters on this machine left behind under the same token.
+    The worker's pid and the time keep apart what other clusters on this machine run under the same token.
     """
-    mark = f"{TOKEN}={token}".encode()
+    marks = {f"{TOKEN}={token}".encode(), f"{WORKER_PID}={os.getpid()}".encode()}
     found: list[int] = []
     for pid, _, started in _processes():
         with contextlib.suppress(OSError):
-            if started >= since - _TICK and mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if started >= since - _TICK and marks <= set(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")):
                 found.append(pid)
     return found
 
