@@ -81,6 +81,8 @@ def test_a_file_with_something_cut_out_or_put_in(start: int, length: int, snippe
 @example("1e3")
 @example("+.inf")
 @example("2026-1-1")
+@example("=")
+@example("<<")
 @settings(deadline=None, max_examples=300)
 def test_an_unquoted_text_that_is_taken_is_what_every_yaml_reader_makes_of_it(text: str) -> None:
     """Nothing that YAML 1.1 resolves to a number, date, boolean or null ever passes for a text."""

@@ -11,6 +11,7 @@ import re
 
 _BOOLEANS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false"})
 _NULLS = frozenset({"", "~", "null"})
+_MARKS = frozenset({"=", "<<"})  # the default value and the merge key of YAML 1.1
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _OTHER_WHOLE = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)")
 _FLOAT = re.compile(
@@ -30,6 +31,8 @@ def why_not_text(plain: str) -> str | None:
         return "is empty; write a value" if not plain else f"means 'nothing' in YAML; quote it: '{plain}'"
     if word in _BOOLEANS:
         return f"is true or false to YAML readers; quote it: '{plain}'"
+    if plain in _MARKS:
+        return f"is a mark of its own in YAML 1.1; quote it: '{plain}'"
     if _BASE_60.fullmatch(plain):
         return f"is the number {_base_60(plain)} to YAML readers (base 60); quote it: '{plain}'"
     if _WHOLE.fullmatch(plain) or _OTHER_WHOLE.fullmatch(plain) or _FLOAT.fullmatch(plain):
