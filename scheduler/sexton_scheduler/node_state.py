@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from sexton.clock import Wakeup
 from sexton.settings import ClusterSettings
-from sexton.terms import Confirmation
+from sexton.terms import Confirmation, CoordinatorServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class NodeView:
     coordinator_status: str = ""
     clock_offset: timedelta = timedelta(0)
     claims_upto: datetime | None = None
+    coordinator_servers: tuple[CoordinatorServer, ...] = ()
+    clock_jump: timedelta | None = None  # while the database's clock is in doubt
 
 
 class NodeState:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sexton.terms import ElectedBy
+from sexton.terms import CoordinatorServer, ElectedBy
 
 COUNT_LIMIT = 10_000
 """Counts of rows stop here: a screen says "10,000+", and the query's cost stays bounded."""
@@ -34,6 +34,17 @@ class NodeView:
     started_at: datetime
     seen_at: datetime
     age: timedelta
+    coordinator_servers: tuple[CoordinatorServer, ...] = ()  # as this node sees them
+    clock_jump: timedelta | None = None  # while it doubts the database's clock: by how much that jumped
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The cluster decides and grants nothing: since when, by whom, and why."""
+
+    at: datetime
+    by: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +166,8 @@ class Overview:
     proposals: tuple[ProposalView, ...]  # open ones, oldest first
     counters: Mapping[str, int]
     settings: Mapping[str, str]  # those that were set
+    halt: Halt | None = None  # None too where an older version halted it
+    forced_to: str | None = None  # the node that is forced to lead, until it is confirmed
 
     @property
     def due(self) -> int:

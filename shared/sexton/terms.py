@@ -7,6 +7,8 @@ it believes in, in the same statement (invariant 3).
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -81,6 +83,32 @@ class TermTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class CoordinatorServer:
+    """A server of the coordinator as one node sees it.
+
+    ``state``: ``leader``, ``follower``, ``observer``, ``standalone``, ``read-only``; ``not serving`` (it answers, and
+    has no quorum), ``silent`` (connected, no answer) or ``refused``.
+    """
+
+    address: str
+    state: str
+
+    @property
+    def serves(self) -> bool:
+        return self.state not in ("not serving", "silent", "refused")
+
+
+def servers_text(servers: Sequence[CoordinatorServer]) -> str:
+    """The servers as a JSON list of ``[address, state]``."""
+    return json.dumps([[server.address, server.state] for server in servers])
+
+
+def servers_of(text: str) -> tuple[CoordinatorServer, ...]:
+    """What ``servers_text`` wrote."""
+    return tuple(CoordinatorServer(str(address), str(state)) for address, state in json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
 class NodeReport:
     """What a node says of itself, every few seconds, whatever its role."""
 
@@ -96,3 +124,5 @@ class NodeReport:
     clock_offset_ms: int  # database clock minus this host's clock
     claims_upto: datetime | None  # leader: claims are written up to here
     inputs_id: str
+    coordinator_servers: tuple[CoordinatorServer, ...] = ()  # none for the database leader lease
+    clock_jump_ms: int | None = None  # while this node doubts the database's clock: by how much it jumped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from sexton.errors import WrongCluster
-from sexton.terms import ClusterState, NodeReport
+from sexton.terms import ClusterState, NodeReport, servers_text
 
 
 def check_coordinator(state: ClusterState, coordinator: str) -> None:
@@ -32,4 +32,6 @@ def node_values(report: NodeReport) -> dict[str, str | int | datetime | None]:
         "clock_offset_ms": report.clock_offset_ms,
         "claims_upto": report.claims_upto,
         "inputs_id": report.inputs_id,
+        "coordinator_servers": servers_text(report.coordinator_servers),
+        "clock_jump_ms": report.clock_jump_ms,
     }

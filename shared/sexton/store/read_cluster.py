@@ -17,6 +17,7 @@ from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, func, selec
 from sexton.cluster_views import (
     COUNT_LIMIT,
     FailingJob,
+    Halt,
     Lateness,
     LatenessMinute,
     NodeView,
@@ -27,6 +28,7 @@ from sexton.cluster_views import (
 )
 from sexton.store import tables
 from sexton.store.read_runs import newest_runs
+from sexton.terms import servers_of
 
 LATENESS_ROWS = 5_000
 LATENESS_NOW = timedelta(minutes=5)
@@ -107,7 +109,16 @@ def _node(row: Row[Any], now: datetime) -> NodeView:
         started_at=row.started_at,
         seen_at=row.seen_at,
         age=max(now - row.seen_at, timedelta(0)),
+        coordinator_servers=servers_of(row.coordinator_servers),
+        clock_jump=None if row.clock_jump_ms is None else row.clock_jump_ms * _MILLISECOND,
     )
+
+
+def read_halt(cluster: Row[Any]) -> Halt | None:
+    """Who halted the cluster, if it is halted and that is known."""
+    if not cluster.halted or cluster.halted_at is None:
+        return None
+    return Halt(cluster.halted_at, cluster.halted_by or "", cluster.halt_reason or "")
 
 
 def read_workers(connection: Connection, now: datetime, *, stopped: bool = False) -> tuple[WorkerView, ...]:

@@ -100,6 +100,8 @@ class LedgerReader:
                 is_halted=cluster.halted,
                 inputs_id=cluster.inputs_id,
                 resign_requested=cluster.resign_requested,
+                halt=read_cluster.read_halt(cluster),
+                forced_to=cluster.forced_to,
                 confirmation=heartbeat.confirmation,
                 heartbeat_age=max(now - heartbeat.at, timedelta(0)),
                 claims_upto=next((node.claims_upto for node in nodes if node.name == cluster.leader), None),

@@ -63,6 +63,11 @@ cluster = Table(
     Column("inputs_id", Text, nullable=False, server_default=""),
     Column("resign_requested", Boolean, nullable=False, server_default=text("false")),
     Column("pruned_before", Instant),  # the ledger holds nothing older: the audit does not judge it
+    Column("halted_at", Instant),
+    Column("halted_by", Text),
+    Column("halt_reason", Text),
+    Column("forced_to", Text),  # the node forced to lead; null once it is confirmed, or another led
+    Column("clock_accepts", BigInteger, nullable=False, server_default="0"),  # grows with every `clock accept`
     CheckConstraint("id = 1", name="one_cluster"),
 )
 
@@ -129,6 +134,8 @@ nodes = Table(
     Column("inputs_id", Text, nullable=False),
     Column("started_at", Instant, nullable=False),
     Column("seen_at", Instant, nullable=False),
+    Column("coordinator_servers", Text, nullable=False, server_default="[]"),  # JSON: terms.servers_text
+    Column("clock_jump_ms", BigInteger),  # by how much the database's clock jumped while this node doubts it; else null
 )
 
 workers = Table(
