@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -22,11 +22,26 @@ from sexton.store import open_store
 from sexton.store.postgres import pull
 from sexton.store.protocol import Grant, RunResult, StepRequest, Store, StoreOptions
 from tests.support.claim_rows import MINUTE, START, ClaimRows, claim_values, now
+from tests.support.postgres import PostgresServer
 
 WORKERS = 16
 LEASE = timedelta(minutes=10)
 LIMIT_SECONDS = 120
+ROUNDS = 12
 UNENDED = {State.READY, State.PARKED, State.RUNNING}
+
+
+@pytest.fixture
+def ledgers(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
+    """Fresh ledgers, up to ``ROUNDS``: a race finds a planted fault in most rounds, not in all."""
+
+    def fresh() -> Iterator[str]:
+        for _ in range(ROUNDS):
+            url = postgres_server.create_database(template=migrated_template)
+            yield url
+            postgres_server.drop_database(url)
+
+    return fresh()
 
 
 @dataclass
@@ -183,14 +198,18 @@ NO_SLOT_ROWS = (
 
 @pytest.mark.parametrize("fault", [UNLOCKED, NO_SLOT_ROWS], ids=["slots not locked", "not exists (running)"])
 def test_the_race_finds_a_pull_that_trusts_what_it_did_not_lock(
-    postgres_ledger: str, monkeypatch: pytest.MonkeyPatch, fault: tuple[bytes, bytes]
+    ledgers: Iterator[str], monkeypatch: pytest.MonkeyPatch, fault: tuple[bytes, bytes]
 ) -> None:
     plant(monkeypatch, fault)
-    race = slot_race(postgres_ledger, jobs=12, claims_each=60)
+    assert any(overlaps_in_race(url) for url in ledgers)
+
+
+def overlaps_in_race(url: str) -> bool:
+    race = slot_race(url, jobs=12, claims_each=60)
     race.rooms = (1, 2, 3)  # many pulls look at a slot while its claims are ready
     race.run()
     race.rows.close()
-    assert race.overlaps
+    return bool(race.overlaps)
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, fault: tuple[bytes, bytes]) -> None:
@@ -229,9 +248,13 @@ def test_no_more_paced_claims_run_than_the_cluster_allows(postgres_ledger: str) 
     race.rows.close()
 
 
-def test_the_race_finds_a_class_without_its_gate(postgres_ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_race_finds_a_class_without_its_gate(ledgers: Iterator[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pull, "_TRY_GATE", b"SELECT true OR %s = %s")
-    race = paced_race(postgres_ledger)
+    assert any(most_paced_in_race(url) > 3 for url in ledgers)
+
+
+def most_paced_in_race(url: str) -> int:
+    race = paced_race(url)
     race.run()
     race.rows.close()
-    assert race.most_paced > 3
+    return race.most_paced

@@ -31,7 +31,7 @@ from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 # 1 s for locks, 2 s for an idle transaction, a look every second, and a loaded machine.
-SOON = 30.0
+SOON = 90.0
 
 
 @dataclass(slots=True)
