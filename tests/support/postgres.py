@@ -3,6 +3,13 @@
 A `PostgresServer` is stopped, running or frozen. It can be killed like a machine that lost power, frozen like a machine
 that hangs (postmaster and every backend, SIGSTOP), and started again on the same port with the same data.
 Its user `sexton` is a superuser; everyone on 127.0.0.1 is trusted.
+
+With `faked_clock=True` its wall clock is a test's to set, while it runs and over restarts (libfaketime, of Debian's
+package `faketime`); `clock_timestamp()` follows at once, and the clocks of Sexton's processes stay the machine's:
+
+    with PostgresServer(faked_clock=True) as server:
+        server.set_clock(timedelta(hours=1))   # reads an hour more than the machine's clock from here on
+        server.set_clock(timedelta())          # and is right again
 """
 
 from __future__ import annotations
@@ -14,7 +21,8 @@ import pwd
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,6 +31,8 @@ import psycopg
 from psycopg import sql
 
 from tests.support import reaper
+from tests.support.faketime import FakedClock, find_library
+from tests.support.missing import MissingServerError
 from tests.support.ports import free_port
 from tests.support.scratch import make_folder, remove_folder
 from tests.support.waiting import eventually
@@ -32,10 +42,6 @@ START_SECONDS = 60
 STOP_SECONDS = 30
 START_ATTEMPTS = 3
 PACKAGE = "postgresql"
-
-
-class MissingServerError(RuntimeError):
-    """A server that the tests need is not installed; the message names the Debian package."""
 
 
 def find_binaries() -> Path:
@@ -55,11 +61,17 @@ def find_binaries() -> Path:
 class PostgresServer:
     """One PostgreSQL server. `durable` keeps fsync on and the data on disk; else a crash of the machine may lose it."""
 
-    def __init__(self, *, durable: bool = False, options: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, *, durable: bool = False, options: dict[str, str] | None = None, faked_clock: bool = False
+    ) -> None:
         self.durable = durable
         self.port = 0
         self._options = options or {}
         self._binaries = find_binaries()
+        self._has_faked_clock = faked_clock
+        if faked_clock:
+            find_library()
+        self._clock: FakedClock | None = None
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
@@ -81,6 +93,7 @@ class PostgresServer:
             return
         if self._folder is None:
             self._folder = self._initialise()
+            self._clock = FakedClock(self._folder / "clock") if self._has_faked_clock else None
         is_first = self.port == 0
         for attempt in range(START_ATTEMPTS):
             if is_first:
@@ -150,6 +163,12 @@ class PostgresServer:
     def is_running(self) -> bool:
         """Whether the postmaster's process exists (it may be frozen)."""
         return self._process is not None and self._process.poll() is None
+
+    def set_clock(self, offset: timedelta) -> None:
+        """Have the server's wall clock read this much more (or less) than the machine's; it must have been started."""
+        if self._clock is None:
+            raise RuntimeError("this server has no clock to set: PostgresServer(faked_clock=True), then start()")
+        self._clock.set(offset)
 
     # -------------------------------------------------------------------------------------- databases
 
@@ -228,10 +247,13 @@ class PostgresServer:
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         with (self._folder / "log").open("ab") as log:
-            self._process = self._popen(command, self._folder, log.fileno())
+            clock = self._clock.environment() if self._clock else {}
+            self._process = self._popen(command, self._folder, log.fileno(), clock)
         reaper.watch("process", self._process.pid)
 
-    def _popen(self, command: list[Path | str], folder: Path, output: int) -> subprocess.Popen[bytes]:
+    def _popen(
+        self, command: list[Path | str], folder: Path, output: int, extra: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         account = _account()
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
         return subprocess.Popen(
@@ -240,7 +262,7 @@ class PostgresServer:
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=folder,
-            env={**environment, "LC_ALL": "C"},
+            env={**environment, "LC_ALL": "C", **(extra or {})},
             user=None if account is None else account.pw_uid,
             group=None if account is None else account.pw_gid,
             extra_groups=None if account is None else [],

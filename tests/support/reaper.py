@@ -94,6 +94,14 @@ def kill_tree(pid: int) -> None:
     for one in (*reversed(descendants(pid)), pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
+    _remove_faketime_memory(pid)
+
+
+def _remove_faketime_memory(pid: int) -> None:
+    """Remove what libfaketime shares with the children of a process that it could not remove itself."""
+    for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
+        with contextlib.suppress(OSError):
+            os.unlink(f"/dev/shm/{name}")  # noqa: S108 - where the C library puts shared memory by name
 
 
 def marked(mark: str) -> list[int]:

@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Self
 
 from tests.support import reaper
+from tests.support.missing import MissingServerError
 from tests.support.ports import free_port
-from tests.support.postgres import MissingServerError
 from tests.support.scratch import make_folder, remove_folder
 from tests.support.waiting import eventually
 
@@ -72,12 +72,27 @@ class Ensemble:
 
 
 class ZooKeeperServer:
-    """One ZooKeeper server. `tick_time` (milliseconds) bounds the sessions clients get: from 2 ticks to 60 s."""
+    """One ZooKeeper server. `tick_time` (milliseconds) bounds the sessions clients get: from 2 ticks to 60 s.
 
-    def __init__(self, *, tick_time: int = 500, number: int = 1, ensemble: Ensemble | None = None) -> None:
+    `config` are further settings of zoo.cfg (they win over those of this module); `properties` are Java's, given as
+    `-Dname=value`. Both may be changed while the server is stopped. With `secureClientPort` in `config` the server
+    listens there for TLS as well; `port` stays the plain one, by which readiness is asked.
+    """
+
+    def __init__(
+        self,
+        *,
+        tick_time: int = 500,
+        number: int = 1,
+        ensemble: Ensemble | None = None,
+        config: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
         self.tick_time = tick_time
         self.number = number
         self.ensemble = ensemble
+        self.config = dict(config or {})
+        self.properties = dict(properties or {})
         self.port = 0
         self._java = find_java()
         self._class_path = find_jars()
@@ -129,6 +144,7 @@ class ZooKeeperServer:
         config.write_text("\n".join(self._config_lines(data)) + "\n")
         command = [self._java, "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         command += ["-Dzookeeper.admin.enableServer=false", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+        command += [f"-D{name}={value}" for name, value in self.properties.items()]
         command += ["-cp", self._class_path, MAIN_CLASS, str(config)]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -215,18 +231,20 @@ class ZooKeeperServer:
     # ------------------------------------------------------------------------------------------ inside
 
     def _config_lines(self, data: Path) -> list[str]:
-        lines = [
-            f"tickTime={self.tick_time}",
-            "initLimit=10",
-            "syncLimit=5",
-            f"dataDir={data}",
-            f"clientPort={self.port}",
-            "clientPortAddress=127.0.0.1",
-            "maxSessionTimeout=60000",
-            "admin.enableServer=false",
-            "4lw.commands.whitelist=*",
-            "maxClientCnxns=0",
-        ]
+        settings = {
+            "tickTime": str(self.tick_time),
+            "initLimit": "10",
+            "syncLimit": "5",
+            "dataDir": str(data),
+            "clientPort": str(self.port),
+            "clientPortAddress": "127.0.0.1",
+            "maxSessionTimeout": "60000",
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "*",
+            "maxClientCnxns": "0",
+            **self.config,
+        }
+        lines = [f"{name}={value}" for name, value in settings.items()]
         return lines + (self.ensemble.lines() if self.ensemble else [])
 
     def _end(self, number: signal.Signals) -> None:
