@@ -70,10 +70,10 @@ def test_a_process_group_leaves_no_orphan(tmp_path: Path) -> None:
     orphan = "import subprocess, sys; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
     with ProcessGroup(tmp_path) as group:
         process = group.start([sys.executable, "-c", orphan])
-        assert process.wait(within=30) == 0
+        assert process.wait(within=60) == 0
         pid = int(process.stdout())
         os.kill(pid, 0)
-    eventually(lambda: _is_gone(pid), within=30, what="the orphan is gone")
+    eventually(lambda: _is_gone(pid), within=60, what="the orphan is gone")
 
 
 def test_a_killed_test_session_leaves_nothing_behind() -> None:

@@ -62,7 +62,7 @@ def hostile(tmp_path: Path) -> Iterator[Scene]:
     made.engine.dispose()
 
 
-async def until(pilot: Pilot[Any], condition: Callable[[], bool], what: str, seconds: float = 40.0) -> None:
+async def until(pilot: Pilot[Any], condition: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
     """Wait until the condition holds."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

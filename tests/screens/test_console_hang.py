@@ -93,7 +93,7 @@ def test_a_dumb_terminal_gets_one_sentence(tmp_path: Path, term: str) -> None:
     upgrade(url)
     with OnTerminal(["console", "--database", url], term=term) as console:
         assert console.process.wait(60) == 1
-        eventually(lambda: b"sexton status --watch" in console.drawn, within=10, what="the sentence is printed")
+        eventually(lambda: b"sexton status --watch" in console.drawn, within=60, what="the sentence is printed")
         assert console.drawn.count(b"\n") == 1
 
 

@@ -53,7 +53,7 @@ def test_a_frozen_server_is_left_in_time_and_found_again(own_postgres_server: Po
     assert_unreachable_in_time(store)  # on the connection it had
     assert_unreachable_in_time(store)  # and on new ones, which the kernel accepts
     own_postgres_server.thaw()
-    eventually(lambda: answers(store), within=30, what="the thawed server is found")
+    eventually(lambda: answers(store), within=60, what="the thawed server is found")
     store.close()
 
 
@@ -71,7 +71,7 @@ def test_a_restarted_server_is_found_again_and_listeners_look(own_postgres_serve
     own_postgres_server.start()
     assert clock.wait(wakeup, 30)  # connected again: what it missed is unknown
     wakeup.clear()
-    eventually(lambda: answers(store), within=30, what="the restarted server is found")
+    eventually(lambda: answers(store), within=60, what="the restarted server is found")
     create(store, definition("a"))
     assert clock.wait(wakeup, 30)
     listener.close()

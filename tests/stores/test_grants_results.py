@@ -283,7 +283,7 @@ def test_others_are_woken_for_what_a_step_makes_ready_and_does_not_take(
 ) -> None:
     wakeup = threading.Event()
     listener = open_another().listen((Channel.WORK,), wakeup)
-    eventually(wakeup.is_set, within=20, what="the listener is there")  # it wakes its owner once it listens
+    eventually(wakeup.is_set, within=60, what="the listener is there")  # it wakes its owner once it listens
     try:
         for woken_by in (State.READY, State.SUCCEEDED):
             rows.add(1)
@@ -291,6 +291,6 @@ def test_others_are_woken_for_what_a_step_makes_ready_and_does_not_take(
             (grant,) = step(store).grants
             wakeup.clear()
             step(store, ended(grant, woken_by), room=0)
-            assert wakeup.wait(20), woken_by
+            assert wakeup.wait(60), woken_by
     finally:
         listener.close()

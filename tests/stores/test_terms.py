@@ -210,7 +210,7 @@ def test_a_transaction_that_waits_for_its_client_is_terminated(
             return postgres_store.terms.terminate_stuck(timedelta(seconds=1))
 
         if is_stuck:
-            assert eventually(terminated, within=20, what="the stuck backend is terminated") == 1
+            assert eventually(terminated, within=60, what="the stuck backend is terminated") == 1
         else:
             stays(lambda: terminated() == 0, during=1.5, what=f"{name} is left alone")
         assert is_terminated(connection) is is_stuck
@@ -229,5 +229,5 @@ def test_a_client_stopped_between_two_messages_of_a_pipeline_is_terminated(
             connection.execute("SELECT * FROM cluster FOR SHARE")
             connection.pgconn.send_flush_request()
             connection.pgconn.flush()  # and no Sync: what comes next is never sent
-            eventually(postgres_store.terms.terminate_stuck, within=20, what="the stuck backend is terminated")
+            eventually(postgres_store.terms.terminate_stuck, within=60, what="the stuck backend is terminated")
     assert postgres_store.terms.take(0, "n2", ElectedBy.DATABASE) is not None

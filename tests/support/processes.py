@@ -83,13 +83,13 @@ class RunningProcess:
     def kill(self) -> int:
         """End this process alone with SIGKILL (its children live on) and return its exit code."""
         self._process.kill()
-        return self.wait(within=30)
+        return self.wait(within=60)
 
     def kill_tree(self) -> int:
         """End this process and all its descendants with SIGKILL, as if the power failed; return the exit code."""
         if self.is_running():
             reaper.kill_tree(self.pid)
-        return self.wait(within=30)
+        return self.wait(within=60)
 
     def wait(self, within: float) -> int:
         """Return the exit code (negative: the signal that ended it); AssertionError with the output if it runs on."""

@@ -35,7 +35,7 @@ def test_a_call_has_the_resource_opened_once_and_its_errors_are_the_callers() ->
 
     asyncio.run(scenario())
     assert len(opened) == 1
-    assert opened[0].closed.wait(10)
+    assert opened[0].closed.wait(60)
 
 
 def test_a_hanging_call_is_left_behind_and_holds_nobody() -> None:
