@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 MARK = "TESTS_PROCESS_MARK"  # the environment variable that holds a mark
@@ -22,6 +23,7 @@ MARK = "TESTS_PROCESS_MARK"  # the environment variable that holds a mark
 # ------------------------------------------------------------------------------------------- in the test session
 
 _reaper: subprocess.Popen[str] | None = None
+_lock = threading.Lock()  # servers are started from several threads at once
 
 
 def watch(kind: str, value: object) -> None:
@@ -36,15 +38,16 @@ def forget(kind: str, value: object) -> None:
 
 def _tell(line: str) -> None:
     global _reaper
-    if _reaper is None or _reaper.poll() is not None:
-        # A session of its own: Ctrl-C in the terminal must not reach it before it has done its work.
-        _reaper = subprocess.Popen(
-            [sys.executable, "-I", __file__], stdin=subprocess.PIPE, text=True, start_new_session=True
-        )
-        atexit.register(_end, _reaper)
-    assert _reaper.stdin is not None
-    _reaper.stdin.write(line + "\n")
-    _reaper.stdin.flush()
+    with _lock:
+        if _reaper is None or _reaper.poll() is not None:
+            # A session of its own: Ctrl-C in the terminal must not reach it before it has done its work.
+            _reaper = subprocess.Popen(
+                [sys.executable, "-I", __file__], stdin=subprocess.PIPE, text=True, start_new_session=True
+            )
+            atexit.register(_end, _reaper)
+        assert _reaper.stdin is not None
+        _reaper.stdin.write(line + "\n")
+        _reaper.stdin.flush()
 
 
 def _end(reaper: subprocess.Popen[str]) -> None:

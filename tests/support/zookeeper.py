@@ -113,6 +113,13 @@ class ZooKeeperServer:
         """The address as clients write it: `127.0.0.1:port`."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def data(self) -> Path:
+        """Its data folder; it must have been started."""
+        if self._folder is None:
+            raise RuntimeError("this ZooKeeper server has no data yet: call start() first")
+        return self._folder / "data"
+
     # ------------------------------------------------------------------------------------------- life
 
     def start(self) -> None:
