@@ -125,7 +125,7 @@ def test_a_second_cluster_on_the_same_database_is_refused(processes: ProcessGrou
     store.terms.enroll("database:", "inputs", "2026f", 1)
     store.close()
     done = processes.run(
-        "scheduler", "--database", url, "--coordinator", "zookeeper://127.0.0.1:1/other", within=START_SECONDS * 3
+        "scheduler", "--database", url, "--coordinator", "zookeeper://127.0.0.1:1/other", within=LIMIT_SECONDS
     )
     assert done.returncode == 1
     assert done.stdout == ""

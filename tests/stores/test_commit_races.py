@@ -98,7 +98,7 @@ def test_a_plan_grown_old_while_it_waited_writes_nothing(
     term = lead(postgres_store)
     (job,) = create(postgres_store, definition("a"))
     other.execute("SELECT * FROM cluster FOR UPDATE")
-    planned_at = postgres_store.now() + 4 * SECOND  # time enough to begin to wait, on any machine
+    planned_at = postgres_store.now() + SECOND  # time enough to begin to wait, on any machine
     old = batch(postgres_store, term, [(job, ticks_after(job, 3))], planned_at=planned_at)
     waiting = in_another_thread(aside, postgres_ledger, lambda store: store.ticks.commit(old))
     wait_for_lock(postgres_ledger)
