@@ -17,7 +17,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -29,7 +29,7 @@ from sexton.clock import Clock, SystemClock
 from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.inputs import own_inputs
-from sexton.process_settings import default_name
+from sexton.process_settings import CoordinatorAccess, default_name
 from sexton.settings import ClusterSettings
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
@@ -50,10 +50,11 @@ RETRY_SECONDS = 1.0
 class NodeOptions:
     """What a scheduler process is told. ``poll``: how often it looks for edits that no notification told of."""
 
-    database_url: str
+    database_url: str = field(repr=False)
     coordinator: str = DATABASE
     name: str = ""  # HOST-PID where empty
     poll: timedelta = timedelta(seconds=5)
+    access: CoordinatorAccess = field(default_factory=CoordinatorAccess)
 
 
 class Node:

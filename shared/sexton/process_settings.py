@@ -3,6 +3,9 @@
 They come, in rising order, from ``/etc/sexton/sexton.toml``, ``~/.config/sexton/sexton.toml``, ``./sexton.toml``, the
 environment (``SEXTON_DATABASE``, ...) and options of the command line; key by key the last one wins. Settings of the
 *cluster* are in ``sexton.settings`` and live in the database.
+
+A setting that holds a secret may be a file instead, as containers get theirs: ``SEXTON_DATABASE_FILE``,
+``SEXTON_COORDINATOR_LOGIN_FILE``. No message, ``repr`` or option ever holds one.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import re
 import socket
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +29,9 @@ DEFAULT_DATABASE = "sqlite:///.sexton/sexton.db"
 DEFAULT_COORDINATOR = "database:"
 SLOTS_PER_CORE = 2
 MAX_FILE_BYTES = 1024 * 1024
+MAX_SECRET_BYTES = 16 * 1024
+SYSTEM_CA = "system"
+SECRETS = ("database", "coordinator_login")  # each may be given as a file, and none as an option but an address
 _SECRET = re.compile(r"(?i)((?:password|passfile|secret|key)[^&=\s]*\s*=\s*)(?:'[^']*'|[^&\s]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -33,6 +39,22 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class LogFormat(StrEnum):
     CONSOLE = "console"
     JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorAccess:
+    """How ZooKeeper is entered. ``login``: ``USER:PASSWORD`` of its digest scheme. ``ca``: a file, or ``system`` for
+    the machine's own authorities; given, the connection is TLS, with ``certificate`` and ``key`` as the client's.
+    """
+
+    login: str | None = field(default=None, repr=False)
+    ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+    @property
+    def is_tls(self) -> bool:
+        return self.ca is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +70,7 @@ class ProcessSettings:
     drain: timedelta
     log: LogFormat
     allow: tuple[str, ...] | None
+    coordinator_access: CoordinatorAccess
 
     def __repr__(self) -> str:
         return f"ProcessSettings(database={masked_url(self.database)!r}, name={self.name!r}, queues={self.queues!r})"
@@ -77,12 +100,9 @@ def load_process_settings(
     for file in reversed(files):
         if file.is_file():
             given.update({key: (value, f"{key} in {file}") for key, value in _read_file(file).items()})
-    for key in _READINGS:
-        variable = f"SEXTON_{key.upper()}"
-        if environ.get(variable):
-            given[key] = (environ[variable], variable)
+    given.update(_from_environment(environ))
     for key, text in flags.items():
-        given[key] = (text, f"--{key}")
+        given[key] = (text, f"--{key.replace('_', '-')}")
     values: dict[str, Any] = {**_defaults()}
     for key, (value, source) in given.items():
         try:
@@ -91,7 +111,15 @@ def load_process_settings(
             kind = InvalidOption if key in flags else InvalidSetting
             raise kind(f"{source}: {error}") from None
     values.pop("http")  # read only to be refused
-    return ProcessSettings(**values)
+    access = CoordinatorAccess(**{name: values.pop(f"coordinator_{name}") for name in _ACCESS})
+    _check_access(access)
+    return ProcessSettings(**values, coordinator_access=access)
+
+
+def access_environment(access: CoordinatorAccess) -> dict[str, str]:
+    """The variables that give ``access`` to another process."""
+    values = {name: getattr(access, name) for name in _ACCESS}
+    return {f"SEXTON_COORDINATOR_{name.upper()}": value for name, value in values.items() if value is not None}
 
 
 def masked_url(url: str) -> str:
@@ -114,6 +142,7 @@ def _defaults() -> dict[str, Any]:
     return {
         "database": DEFAULT_DATABASE,
         "coordinator": DEFAULT_COORDINATOR,
+        **{f"coordinator_{name}": None for name in _ACCESS},
         "name": default_name(),
         "queues": ("default",),
         "slots": SLOTS_PER_CORE * len(os.sched_getaffinity(0)),
@@ -123,6 +152,55 @@ def _defaults() -> dict[str, Any]:
         "log": LogFormat.CONSOLE,
         "allow": None,
     }
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[object, str]]:
+    """The settings that variables give, each with its source; a secret's may be the path of a file that holds it."""
+    given: dict[str, tuple[object, str]] = {}
+    for key in _READINGS:
+        variable = f"SEXTON_{key.upper()}"
+        if environ.get(variable):
+            given[key] = (environ[variable], variable)
+        path = environ.get(f"{variable}_FILE")
+        if not path:
+            continue
+        if key not in SECRETS:
+            raise InvalidSetting(f"{variable}_FILE is no setting", hint=f"write the value itself into {variable}")
+        if key in given:
+            raise InvalidSetting(f"{variable} and {variable}_FILE are both set", hint="unset one of them")
+        given[key] = (_secret_of(Path(path), f"{variable}_FILE"), f"{variable}_FILE ({path})")
+    return given
+
+
+def _secret_of(file: Path, variable: str) -> str:
+    """What the file holds, without the line end that editors add. Its content is in no message."""
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_SECRET_BYTES + 1)
+        text = data.decode("utf-8").strip()
+    except OSError as error:
+        raise InvalidSetting(
+            f"{variable}: {file} cannot be read ({error.strerror})",
+            hint="let the user this process runs as read the file, or name another",
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidSetting(f"{variable}: {file} is not text", hint="write one line of UTF-8 into it") from None
+    if not text or len(data) > MAX_SECRET_BYTES or len(text.splitlines()) > 1:
+        raise InvalidSetting(f"{variable}: {file} is not one line of text", hint="write the value alone into it")
+    return text
+
+
+def _check_access(access: CoordinatorAccess) -> None:
+    """Whether what was given belongs together. The files are read by nodes alone: other users may not be able to."""
+    if (access.certificate is None) != (access.key is None):
+        raise InvalidSetting(
+            "coordinator_certificate and coordinator_key belong together", hint="give both, or neither"
+        )
+    if access.certificate is not None and access.ca is None:
+        raise InvalidSetting(
+            "coordinator_certificate is given, and no coordinator_ca",
+            hint="name the file of the authority that signed ZooKeeper's certificates, or write system",
+        )
 
 
 def _read_file(file: Path) -> dict[str, object]:
@@ -171,11 +249,31 @@ def _refuse_unescaped(rest: str) -> None:
 
 def _coordinator(value: object) -> str:
     text = _text(value)
+    if text.startswith("zookeeper://") and "@" in text:
+        raise ValueError(
+            "a coordinator is recorded in the database and shown, and takes no user or password; "
+            "write them into coordinator_login"
+        )
     if text == DEFAULT_COORDINATOR or re.fullmatch(r"zookeeper://[^/\s]+(/[^\s]*)?", text):
         return text
     raise ValueError(
         f"{masked_url(text)!r} is not a coordinator; write database: or zookeeper://HOST:2181,HOST:2181/sexton"
     )
+
+
+def _login(value: object) -> str:
+    text = _text(value)
+    user, colon, password = text.partition(":")
+    if not user or not colon or not password:
+        raise ValueError("is not USER:PASSWORD; write the user's name, a colon and the password")
+    return text
+
+
+def _path(value: object) -> str:
+    text = _text(value)
+    if not text or "\0" in text:
+        raise ValueError("is empty; name a file")
+    return text
 
 
 def _name(value: object) -> str:
@@ -238,9 +336,14 @@ def _text(value: object) -> str:
     return value.strip()
 
 
+_ACCESS = ("login", "ca", "certificate", "key")
 _READINGS: dict[str, Callable[[object], Any]] = {
     "database": _database,
     "coordinator": _coordinator,
+    "coordinator_login": _login,
+    "coordinator_ca": _path,
+    "coordinator_certificate": _path,
+    "coordinator_key": _path,
     "name": _name,
     "queues": _names,
     "slots": _slots,

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from sexton.errors import InvalidSetting
-from sexton.process_settings import LogFormat, ProcessSettings, load_process_settings, masked_url
+from sexton.process_settings import (
+    CoordinatorAccess,
+    LogFormat,
+    ProcessSettings,
+    access_environment,
+    load_process_settings,
+    masked_url,
+)
 
 
 def load(
@@ -158,3 +165,83 @@ def test_what_is_near_an_address_is_refused_without_its_password(text: str) -> N
         with pytest.raises(InvalidSetting) as refused:
             load({key: text})
         assert "pw" not in str(refused.value)
+
+
+def test_a_secret_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "database").write_text("postgresql://u:pw@h/d\n")
+    (tmp_path / "login").write_text("sexton:a:b\r\n")
+    settings = load(
+        environ={
+            "SEXTON_DATABASE_FILE": str(tmp_path / "database"),
+            "SEXTON_COORDINATOR_LOGIN_FILE": str(tmp_path / "login"),
+        }
+    )
+    assert settings.database == "postgresql://u:pw@h/d"
+    assert settings.coordinator_access.login == "sexton:a:b"
+
+
+def test_an_option_wins_over_the_file_of_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "database").write_text("postgresql://u:pw@h/d\n")
+    settings = load({"database": "sqlite:///x"}, {"SEXTON_DATABASE_FILE": str(tmp_path / "database")})
+    assert settings.database == "sqlite:///x"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read (No such file or directory)"),
+        (b"", "is not one line"),
+        (b"\n\n", "is not one line"),
+        (b"postgresql://u:secret@h/d\nmore\n", "is not one line"),
+        (b"x" * 20_000, "is not one line"),
+        (b"\xff\xfe", "is not text"),
+        (b"mysql://u:secret@h/d", "is not the address of a database"),
+    ],
+)
+def test_a_file_that_holds_no_secret_is_refused_and_not_shown(tmp_path: Path, content: bytes | None, said: str) -> None:
+    file = tmp_path / "database"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InvalidSetting) as refused:
+        load(environ={"SEXTON_DATABASE_FILE": str(file)})
+    assert said in str(refused.value)
+    assert "SEXTON_DATABASE_FILE" in str(refused.value)
+    assert str(file) in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_secret_given_twice_and_a_file_for_what_is_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="SEXTON_DATABASE and SEXTON_DATABASE_FILE are both set"):
+        load(environ={"SEXTON_DATABASE": "sqlite:///x", "SEXTON_DATABASE_FILE": str(tmp_path)})
+    with pytest.raises(InvalidSetting, match="SEXTON_NAME_FILE is no setting"):
+        load(environ={"SEXTON_NAME_FILE": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"LOGIN": "hunter2"}, "is not USER:PASSWORD"),
+        ({"LOGIN": ":hunter2"}, "is not USER:PASSWORD"),
+        ({"CERTIFICATE": "c", "CA": "a"}, "belong together"),
+        ({"CERTIFICATE": "c", "KEY": "k"}, "no coordinator_ca"),
+    ],
+)
+def test_access_to_the_coordinator_that_is_incomplete_is_refused(environ: dict[str, str], said: str) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        load(environ={f"SEXTON_COORDINATOR_{key}": value for key, value in environ.items()})
+    assert said in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_login_in_the_coordinator_is_refused_and_not_shown() -> None:
+    with pytest.raises(InvalidSetting, match="coordinator_login") as refused:
+        load({"coordinator": "zookeeper://sexton:hunter2@zk1:2181/sexton"})
+    assert "hunter2" not in str(refused.value)
+
+
+def test_access_is_handed_on_by_the_environment_and_the_login_is_in_no_representation() -> None:
+    access = CoordinatorAccess("sexton:hunter2", "ca.pem", "cert.pem", "key.pem")
+    assert load(environ=access_environment(access)).coordinator_access == access
+    assert "hunter2" not in repr(access)
+    assert access_environment(CoordinatorAccess()) == {}
+    assert not CoordinatorAccess("a:b").is_tls

@@ -19,9 +19,31 @@ PollOption = Annotated[str | None, typer.Option("--poll", metavar="DURATION", he
 LogOption = Annotated[str | None, typer.Option("--log", metavar="FORMAT", help="console or json.")]
 
 
-def scheduler(ctx: typer.Context, name: NameOption = None, poll: PollOption = None, log: LogOption = None) -> None:
+def scheduler(
+    ctx: typer.Context,
+    name: NameOption = None,
+    poll: PollOption = None,
+    coordinator_ca: Annotated[
+        str | None,
+        typer.Option("--coordinator-ca", metavar="FILE", help="TLS to ZooKeeper: who signed its certificates."),
+    ] = None,
+    coordinator_certificate: Annotated[
+        str | None, typer.Option("--coordinator-certificate", metavar="FILE", help="This node's own certificate.")
+    ] = None,
+    coordinator_key: Annotated[
+        str | None, typer.Option("--coordinator-key", metavar="FILE", help="The key of that certificate.")
+    ] = None,
+    log: LogOption = None,
+) -> None:
     """Run one node: it leads, or stands by as a follower. SIGTERM hands over and stops it."""
-    settings = invocation_of(ctx).settings(name=name, poll=poll, log=log)
+    settings = invocation_of(ctx).settings(
+        name=name,
+        poll=poll,
+        log=log,
+        coordinator_ca=coordinator_ca,
+        coordinator_certificate=coordinator_certificate,
+        coordinator_key=coordinator_key,
+    )
     start_logging(settings)
     from sexton_scheduler.node import NodeOptions, run_node
 
@@ -31,6 +53,7 @@ def scheduler(ctx: typer.Context, name: NameOption = None, poll: PollOption = No
             coordinator=settings.coordinator,
             name=settings.name,
             poll=settings.poll,
+            access=settings.coordinator_access,
         )
     )
 

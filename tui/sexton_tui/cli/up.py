@@ -94,7 +94,11 @@ def _duration(text: str | None) -> timedelta | None:
 
 def _environment(settings: ProcessSettings) -> dict[str, str]:
     """By the environment, not by arguments: an address may hold a password, and arguments are for all to see."""
-    return {"SEXTON_DATABASE": settings.database, "SEXTON_COORDINATOR": settings.coordinator}
+    from sexton.process_settings import SECRETS, access_environment
+
+    files = {f"SEXTON_{key.upper()}_FILE": "" for key in SECRETS}  # read here already
+    values = {"SEXTON_DATABASE": settings.database, "SEXTON_COORDINATOR": settings.coordinator}
+    return {**files, **values, **access_environment(settings.coordinator_access)}
 
 
 @contextmanager
