@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test check lint sim bench clean services
+.PHONY: help demo cluster test check lint sim bench clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -23,6 +23,9 @@ help: ## this list
 demo: $(READY) ## a cluster of real processes with the example jobs, and its console; without a terminal 60 s and a summary
 	@if [ -t 0 ] && [ -t 1 ] && [ -t 2 ]; then exec $(VENV)/bin/sexton up examples/jobs; \
 	else exec $(VENV)/bin/sexton up examples/jobs --for 60s --no-console; fi
+
+cluster: $(READY) services ## three ZooKeeper servers, PostgreSQL, three nodes, two workers, and the console on top
+	@exec $(VENV)/bin/python -m tests.support.cluster
 
 test: $(READY) services ## all tests; they start the servers they need (TESTS="..." narrows)
 	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist worksteal $(TESTS)

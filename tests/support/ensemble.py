@@ -109,14 +109,16 @@ class ZooKeeperEnsemble:
         all_at_once(*(server.kill for server in self.servers))
 
     def freeze(self) -> None:
-        """Stop (SIGSTOP) every server: connections stay open and nothing answers."""
+        """Stop (SIGSTOP) every server that runs: connections stay open and nothing answers."""
         for server in self.servers:
-            server.freeze()
+            if server.is_running():
+                server.freeze()
 
     def thaw(self) -> None:
         """Let every frozen server go on."""
         for server in self.servers:
-            server.thaw()
+            if server.is_running():
+                server.thaw()
 
     def restart(self) -> None:
         """Stop all, start all, on the same ports with the same data."""

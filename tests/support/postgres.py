@@ -131,11 +131,11 @@ class PostgresServer:
 
     def freeze(self) -> None:
         """Stop (SIGSTOP) the postmaster and every backend: connections stay open and nothing answers."""
-        reaper.signal_tree(self._running_pid(), signal.SIGSTOP)
+        reaper.signal_tree(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let everything that `freeze` stopped go on."""
-        pid = self._running_pid()
+        pid = self.pid
         for one in (*reversed(reaper.descendants(pid)), pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one, signal.SIGCONT)
@@ -159,6 +159,13 @@ class PostgresServer:
             remove_folder(self._folder)
             self._folder = None
             self.port = 0
+
+    @property
+    def pid(self) -> int:
+        """The process id of the postmaster; RuntimeError while it does not run."""
+        if self._process is None:
+            raise RuntimeError("this PostgreSQL server is not running: call start() first")
+        return self._process.pid
 
     def is_running(self) -> bool:
         """Whether the postmaster's process exists (it may be frozen)."""
@@ -283,11 +290,6 @@ class PostgresServer:
         if self._process is not None:
             reaper.forget("process", self._process.pid)
             self._process = None
-
-    def _running_pid(self) -> int:
-        if self._process is None:
-            raise RuntimeError("this PostgreSQL server is not running: call start() first")
-        return self._process.pid
 
 
 def _account() -> pwd.struct_passwd | None:

@@ -1,9 +1,10 @@
 """Leave nothing behind: a small process that outlives the test session and cleans up after it.
 
-It reads lines from its standard input: `process PID`, `mark MARK`, `folder PATH`, and the same with `forget ` before.
+It reads lines from its standard input: `process PID`, `mark MARK`, `folder PATH`, `file PATH`, and the same with
+`forget ` before.
 When the input ends, however the test session ended (also by SIGKILL), it kills the processes that were not forgotten,
-with all descendants, and those that carry a mark in their environment, and removes the folders. It imports the standard
-library only and runs as a script.
+with all descendants, and those that carry a mark in their environment, and removes folders and files. It imports the
+standard library only and runs as a script.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _lock = threading.Lock()  # servers are started from several threads at once
 
 
 def watch(kind: str, value: object) -> None:
-    """Have a `process`, `mark` or `folder` cleaned up when this session ends."""
+    """Have a `process`, `mark`, `folder` or `file` cleaned up when this session ends."""
     _tell(f"{kind} {value}")
 
 
@@ -163,6 +164,8 @@ def main() -> None:
         kind, _, value = words.partition(" ")
         if kind == "folder":
             remove_folder(Path(value))
+        elif kind == "file":
+            Path(value).unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

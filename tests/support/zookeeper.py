@@ -182,11 +182,11 @@ class ZooKeeperServer:
 
     def freeze(self) -> None:
         """Stop (SIGSTOP) the server: connections stay open and nothing answers."""
-        os.kill(self._running_pid(), signal.SIGSTOP)
+        os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let a frozen server go on."""
-        os.kill(self._running_pid(), signal.SIGCONT)
+        os.kill(self.pid, signal.SIGCONT)
 
     def restart(self) -> None:
         """Stop and start on the same port with the same data; sessions survive if they are long enough."""
@@ -206,6 +206,13 @@ class ZooKeeperServer:
             remove_folder(self._folder)
             self._folder = None
             self.port = 0
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server; RuntimeError while it does not run."""
+        if self._process is None:
+            raise RuntimeError("this ZooKeeper server is not running: call start() first")
+        return self._process.pid
 
     def is_running(self) -> bool:
         """Whether the server's process exists (it may be frozen)."""
@@ -276,8 +283,3 @@ class ZooKeeperServer:
         if self._process is not None:
             reaper.forget("process", self._process.pid)
             self._process = None
-
-    def _running_pid(self) -> int:
-        if self._process is None:
-            raise RuntimeError("this ZooKeeper server is not running: call start() first")
-        return self._process.pid
