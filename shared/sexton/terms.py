@@ -59,6 +59,9 @@ class ClusterState:
     inputs_id: str
     resign_requested: bool
     database_now: datetime
+    forced_to: str | None = None  # the node forced to lead; only while it is heard of and has the cluster's inputs
+    has_lapsed_force: bool = False  # a force stands in the row whose node is not heard of, or may not lead
+    clock_accepts: int = 0  # how often an operator has taken a jump of the clock for the truth
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,13 +75,6 @@ def test_a_clean_hand_over_is_recorded_as_resigned(store: Store, ledger_url: str
     assert (taken.predecessor, taken.predecessor_ended, taken.gap_from) == ("n1", EndedBy.RESIGNED, cluster.left_at)
 
 
-def test_a_forced_takeover_says_so(store: Store) -> None:
-    store.terms.take(0, "n1", ElectedBy.DATABASE)
-    taken = store.terms.take(1, "n2", ElectedBy.FORCED)
-    assert taken is not None
-    assert taken.predecessor_ended is EndedBy.FORCED
-
-
 def test_a_stale_term_leaves_nothing_and_beats_nothing(store: Store) -> None:
     """Invariant 3."""
     store.terms.take(0, "n1", ElectedBy.DATABASE)

@@ -15,10 +15,11 @@ from sexton.errors import NotFound, Refused
 from sexton.jobs import JobDefinition, firing_rules
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
 from sexton.store.edit_plan import JobState, edited_ids, name_key, name_taken, pick_job, plan_edits
+from sexton.store.postgres import cluster_edits
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS, EditRoutine
 from sexton.store.postgres.edit_writes import EditWrites
-from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, JobChange, Triggered
+from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, HaltChange, JobChange, Triggered
 
 _NEW_IDS = """
 SELECT nextval(pg_get_serial_sequence('jobs', 'job_id')) FROM generate_series(1, %(count)s)
@@ -194,6 +195,18 @@ class PostgresEdits:
         with self._connection.autocommit() as connection:
             row = connection.execute(_RESIGN, {"actor": actor}).fetchone()
         return None if row is None else str(row[0])
+
+    def halt(self, actor: str, reason: str) -> HaltChange:
+        return cluster_edits.halt(self._connection, actor, reason)
+
+    def lift_halt(self, actor: str) -> HaltChange:
+        return cluster_edits.lift_halt(self._connection, actor)
+
+    def force_leader(self, node: str, actor: str) -> bool:
+        return cluster_edits.force_leader(self._connection, node, actor)
+
+    def accept_clock(self, actor: str) -> int:
+        return cluster_edits.accept_clock(self._connection, actor)
 
     def record(self, actor: str, action: str, detail: Mapping[str, object], job_id: int | None = None) -> None:
         text = json.dumps(detail, sort_keys=True, ensure_ascii=False, default=_iso)

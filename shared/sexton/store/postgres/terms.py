@@ -29,11 +29,16 @@ from sexton.terms import (
     TermTaken,
 )
 
-_CLUSTER = """
-SELECT cluster_id, term, leader, leader_since, elected_by, strategy, coordinator, halted, inputs_id, resign_requested,
-       clock_timestamp() AS database_now
-FROM cluster WHERE id = 1
-"""
+# A node `n` that is not heard of, or that may not lead, keeps nobody waiting: a force to it has lapsed.
+CAN_BE_FORCED = "n.seen_at > clock_timestamp() - interval '15 s' AND n.inputs_id = c.inputs_id"
+
+_CLUSTER = f"""
+SELECT c.cluster_id, c.term, c.leader, c.leader_since, c.elected_by, c.strategy, c.coordinator, c.halted, c.inputs_id,
+       c.resign_requested, c.clock_accepts, n.name AS forced_to,
+       c.forced_to IS NOT NULL AND n.name IS NULL AS has_lapsed_force, clock_timestamp() AS database_now
+FROM cluster c LEFT JOIN nodes n ON n.name = c.forced_to AND {CAN_BE_FORCED}
+WHERE c.id = 1
+"""  # noqa: S608 - the parts are constants of this file
 
 _ENROLL_COORDINATOR = "UPDATE cluster SET coordinator = %s WHERE id = 1 AND coordinator = ''"
 
@@ -54,11 +59,13 @@ _TAKE = """
 WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '1000', true) AS milliseconds),
  held AS MATERIALIZED (
   SELECT c.term, c.leader, c.predecessor, c.left_at FROM cluster c, patience p
-  WHERE c.id = 1 AND c.term = %(expected)s AND p.milliseconds IS NOT NULL FOR UPDATE OF c),
+  WHERE c.id = 1 AND c.term = %(expected)s AND p.milliseconds IS NOT NULL
+    AND (%(elected_by)s <> 'forced' OR c.forced_to = %(node)s) FOR UPDATE OF c),
  last_beat AS MATERIALIZED (SELECT at FROM heartbeat WHERE id = 1),
  taken AS (
   UPDATE cluster c SET term = c.term + 1, leader = %(node)s, leader_since = clock_timestamp(),
-    elected_by = %(elected_by)s, predecessor = NULL, left_at = NULL, resign_requested = false
+    elected_by = %(elected_by)s, predecessor = NULL, left_at = NULL, resign_requested = false,
+    forced_to = CASE WHEN %(elected_by)s = 'forced' THEN c.forced_to END
   FROM held WHERE c.id = 1 AND c.term = %(expected)s
   RETURNING c.term, c.leader_since AS taken_at, coalesce(held.leader, held.predecessor) AS predecessor,
     CASE WHEN coalesce(held.leader, held.predecessor) IS NULL THEN 'none'
@@ -93,13 +100,27 @@ _COUNT_BLOCKERS = "UPDATE takeovers SET blockers_terminated = %s WHERE term = %s
 
 _LEAVE = """
 WITH gone AS (
-  UPDATE cluster SET leader = NULL, predecessor = leader, left_at = clock_timestamp(), resign_requested = false
+  UPDATE cluster SET leader = NULL, predecessor = leader, left_at = clock_timestamp(), resign_requested = false,
+    forced_to = nullif(forced_to, leader)
   WHERE id = 1 AND term = %(term)s AND leader IS NOT NULL RETURNING predecessor, left_at),
  told AS (
   INSERT INTO events (at, actor, action, detail)
   SELECT left_at, predecessor, 'leader.left', jsonb_build_object('term', %(term)s::bigint)::text FROM gone)
 SELECT pg_notify('sexton_jobs', '') FROM gone
 """
+
+_END_FORCE = f"""
+WITH ended AS MATERIALIZED (
+  SELECT c.forced_to AS node, c.forced_to = c.leader AS leads FROM cluster c
+  WHERE c.id = 1 AND c.term = %(term)s AND c.forced_to IS NOT NULL AND (c.forced_to = c.leader
+    OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.name = c.forced_to AND {CAN_BE_FORCED})) FOR UPDATE OF c),
+ done AS (UPDATE cluster c SET forced_to = NULL FROM ended WHERE c.id = 1 AND c.forced_to = ended.node RETURNING 1),
+ told AS (
+  INSERT INTO events (at, actor, action, detail)
+  SELECT clock_timestamp(), 'leader', CASE WHEN leads THEN 'leader.force_ended' ELSE 'leader.force_lapsed' END,
+    jsonb_build_object('node', node, 'term', %(term)s::bigint)::text FROM ended, done)
+SELECT pg_notify('sexton_jobs', '') FROM done
+"""  # noqa: S608 - the parts are constants of this file
 
 _BEAT = """
 UPDATE heartbeat SET counter = counter + 1, at = clock_timestamp(), confirmation = %(confirmation)s,
@@ -196,6 +217,10 @@ class PostgresTerms:
     def leave(self, term: int) -> bool:
         with self._connection.autocommit() as connection:
             return connection.execute(_LEAVE, {"term": term}).rowcount == 1
+
+    def end_force(self, term: int) -> bool:
+        with self._connection.autocommit() as connection:
+            return connection.execute(_END_FORCE, {"term": term}).rowcount == 1
 
     def beat(self, term: int, confirmation: Confirmation) -> bool:
         with self._connection.autocommit() as connection:

@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from sexton.clock import Wakeup
-from sexton.store.protocol.edits import ChangeDone, ChangeKind, CurrentJob, EditStore, JobChange, Triggered
+from sexton.store.protocol.edits import ChangeDone, ChangeKind, CurrentJob, EditStore, HaltChange, JobChange, Triggered
 from sexton.store.protocol.grants import Grant, GrantStore, Renewal, Requeued, RunResult, StepRequest, StepResult
 from sexton.store.protocol.terms import TermStore
 from sexton.store.protocol.ticks import JobRow, JobsRead, LateClaimRow, LateJobRow, RevisionRow, TickStore
@@ -38,6 +38,7 @@ __all__ = [
     "EditStore",
     "Grant",
     "GrantStore",
+    "HaltChange",
     "JobChange",
     "JobRow",
     "JobsRead",

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from sexton.cluster_views import Halt
 from sexton.jobs import JobDefinition
 from sexton.settings import ClusterSettings
 
@@ -66,6 +67,15 @@ class Triggered:
     existed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class HaltChange:
+    """``changed``: whether the call changed anything. ``halt``: the one that stands, or that was lifted; None where
+    there was none, or nobody knows who made it."""
+
+    changed: bool
+    halt: Halt | None
+
+
 class EditStore(Protocol):
     """What operators and job files change. Each is recorded in ``events`` with its actor."""
 
@@ -99,6 +109,24 @@ class EditStore(Protocol):
 
     def request_resign(self, actor: str) -> str | None:
         """Ask the leader to hand over; its name, or None when nobody leads."""
+        ...
+
+    def halt(self, actor: str, reason: str) -> HaltChange:
+        """Halt the cluster: after it returns, no tick is decided, and no pull that begins grants anything, until
+        ``lift_halt``. Runs go on and their results count. A cluster that is halted keeps its first halt."""
+        ...
+
+    def lift_halt(self, actor: str) -> HaltChange:
+        """End the halt; what fell due meanwhile is decided by each job's policy."""
+        ...
+
+    def force_leader(self, node: str, actor: str) -> bool:
+        """Have this node take the term, whatever the coordinator says; False: it was not heard of for 15 s, or its
+        inputs are not the cluster's. The force stands until the node's leadership is confirmed."""
+        ...
+
+    def accept_clock(self, actor: str) -> int:
+        """Have nodes that doubt the database's clock take it for the truth; how often that was said so far."""
         ...
 
     def record(self, actor: str, action: str, detail: Mapping[str, object], job_id: int | None = None) -> None:

@@ -28,11 +28,18 @@ class TermStore(Protocol):
 
         Waits at most 1 s for whoever locks the cluster row; then terminates that backend (PostgreSQL) and
         counts it in the takeover. After it returns a term, no statement of an older term writes anything.
+
+        By ``FORCED`` only for the node that a force names, which then stands on until ``end_force``; a term taken
+        by anything else ends a force.
         """
         ...
 
     def leave(self, term: int) -> bool:
-        """Clean hand-over: no leader from now on, if the term is still this one."""
+        """Clean hand-over: no leader from now on, if the term is still this one. Ends a force to this leader."""
+        ...
+
+    def end_force(self, term: int) -> bool:
+        """End a force whose node leads under ``term``, or that has lapsed; whether there was one. Recorded."""
         ...
 
     def beat(self, term: int, confirmation: Confirmation) -> bool:

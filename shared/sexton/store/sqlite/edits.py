@@ -11,8 +11,8 @@ from sexton.errors import NotFound, Refused
 from sexton.jobs import JobDefinition, firing_rules
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
 from sexton.store.edit_plan import JobState, edited_ids, name_taken, pick_job, plan_edits
-from sexton.store.protocol import ChangeDone, ChangeKind, Channel, CurrentJob, JobChange, Triggered
-from sexton.store.sqlite import edit_routine
+from sexton.store.protocol import ChangeDone, ChangeKind, Channel, CurrentJob, HaltChange, JobChange, Triggered
+from sexton.store.sqlite import cluster_edits, edit_routine
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
 from sexton.store.sqlite.terms import record_event
@@ -166,6 +166,18 @@ class SqliteEdits:
             record_event(connection, self._connection.now_micros(), actor, "leader.asked_to_resign", detail)
             notify(self._connection, connection, Channel.JOBS)
         return str(leader)
+
+    def halt(self, actor: str, reason: str) -> HaltChange:
+        return cluster_edits.halt(self._connection, actor, reason)
+
+    def lift_halt(self, actor: str) -> HaltChange:
+        return cluster_edits.lift_halt(self._connection, actor)
+
+    def force_leader(self, node: str, actor: str) -> bool:
+        return cluster_edits.force_leader(self._connection, node, actor)
+
+    def accept_clock(self, actor: str) -> int:
+        return cluster_edits.accept_clock(self._connection, actor)
 
     def record(self, actor: str, action: str, detail: Mapping[str, object], job_id: int | None = None) -> None:
         shown = {key: value.isoformat() if isinstance(value, datetime) else value for key, value in detail.items()}

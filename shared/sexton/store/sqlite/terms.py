@@ -22,18 +22,24 @@ from sexton.terms import (
     TermTaken,
 )
 
-_CLUSTER = """
-SELECT cluster_id, term, leader, leader_since, elected_by, strategy, coordinator, halted, inputs_id, resign_requested
-FROM cluster WHERE id = 1
-"""
+# A node `n` that is not heard of, or that may not lead, keeps nobody waiting: a force to it has lapsed.
+CAN_BE_FORCED = "n.seen_at > :now - 15000000 AND n.inputs_id = c.inputs_id"
+
+_CLUSTER = f"""
+SELECT c.cluster_id, c.term, c.leader, c.leader_since, c.elected_by, c.strategy, c.coordinator, c.halted, c.inputs_id,
+  c.resign_requested, c.clock_accepts, c.forced_to, n.name
+FROM cluster c LEFT JOIN nodes n ON n.name = c.forced_to AND {CAN_BE_FORCED}
+WHERE c.id = 1
+"""  # noqa: S608 - the parts are constants of this file
 
 _BEFORE = """
 SELECT c.leader, c.predecessor, c.left_at, h.at FROM cluster c, heartbeat h WHERE c.id = 1 AND h.id = 1 AND c.term = ?
+  AND (? <> 'forced' OR c.forced_to = ?)
 """
 
 _TAKE = """
-UPDATE cluster SET term = term + 1, leader = ?, leader_since = ?, elected_by = ?, predecessor = NULL, left_at = NULL,
-  resign_requested = 0
+UPDATE cluster SET term = term + 1, leader = ?1, leader_since = ?2, elected_by = ?3, predecessor = NULL, left_at = NULL,
+  resign_requested = 0, forced_to = CASE WHEN ?3 = 'forced' THEN forced_to END
 WHERE id = 1
 """
 
@@ -47,9 +53,16 @@ VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 
 _LEAVE = """
-UPDATE cluster SET leader = NULL, predecessor = leader, left_at = ?, resign_requested = 0
+UPDATE cluster SET leader = NULL, predecessor = leader, left_at = ?, resign_requested = 0,
+  forced_to = nullif(forced_to, leader)
 WHERE id = 1 AND term = ? AND leader IS NOT NULL RETURNING predecessor
 """
+
+_FORCE_OVER = f"""
+SELECT c.forced_to, c.forced_to = c.leader FROM cluster c
+WHERE c.id = 1 AND c.term = :term AND c.forced_to IS NOT NULL AND (c.forced_to = c.leader
+  OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.name = c.forced_to AND {CAN_BE_FORCED}))
+"""  # noqa: S608 - the parts are constants of this file
 
 _BEAT = """
 UPDATE heartbeat SET counter = counter + 1, at = ?, confirmation = ? WHERE id = 1 AND term = ?
@@ -79,8 +92,10 @@ class SqliteTerms:
 
     def cluster(self) -> ClusterState:
         with self._connection.snapshot() as connection:
-            row = connection.execute(_CLUSTER).fetchone()
-        cluster_id, term, leader, since, elected_by, strategy, coordinator, halted, inputs_id, resign = row
+            now = self._connection.now()
+            row = connection.execute(_CLUSTER, {"now": to_micros(now)}).fetchone()
+        cluster_id, term, leader, since, elected_by, strategy, coordinator, halted, inputs_id, resign = row[:10]
+        accepts, forced_to, forced_node = row[10:]
         return ClusterState(
             cluster_id=cluster_id,
             term=term,
@@ -92,7 +107,10 @@ class SqliteTerms:
             halted=bool(halted),
             inputs_id=inputs_id,
             resign_requested=bool(resign),
-            database_now=self._connection.now(),
+            database_now=now,
+            forced_to=forced_node,
+            has_lapsed_force=forced_to is not None and forced_node is None,
+            clock_accepts=accepts,
         )
 
     def enroll(self, coordinator: str, inputs_id: str, zone_data: str, engine: int) -> ClusterState:
@@ -122,7 +140,7 @@ class SqliteTerms:
 
     def take(self, expected_term: int, node: str, elected_by: ElectedBy) -> TermTaken | None:
         with self._connection.transaction() as connection:
-            before = connection.execute(_BEFORE, [expected_term]).fetchone()
+            before = connection.execute(_BEFORE, [expected_term, elected_by.value, node]).fetchone()
             if before is None:
                 return None
             leader, left_by, left_at, last_beat = before
@@ -157,6 +175,19 @@ class SqliteTerms:
             if not gone:
                 return False
             record_event(connection, now, gone[0][0], "leader.left", {"term": term})
+            notify(self._connection, connection, Channel.JOBS)
+        return True
+
+    def end_force(self, term: int) -> bool:
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            over = connection.execute(_FORCE_OVER, {"term": term, "now": now}).fetchone()
+            if over is None:
+                return False
+            node, leads = over
+            connection.execute("UPDATE cluster SET forced_to = NULL WHERE id = 1")
+            action = "leader.force_ended" if leads else "leader.force_lapsed"
+            record_event(connection, now, "leader", action, {"node": node, "term": term})
             notify(self._connection, connection, Channel.JOBS)
         return True
 
