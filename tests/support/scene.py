@@ -22,6 +22,7 @@ NOW = datetime(2026, 3, 29, 2, 30, 41, 250_000, tzinfo=UTC)
 TAKEOVER_AT = datetime(2026, 3, 29, 2, 13, 7, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
+SERVERS = (("zk1:2181", "follower"), ("zk2:2181", "leader"), ("zk3:2181", "follower"))
 HOSTILE_NAME = "a [/x] b\x1b[2J\u202e[@click=app.quit]x"
 
 
@@ -114,7 +115,8 @@ def _seed_cluster(connection: Connection, now: datetime) -> None:
                 pid=4000 + int(name[-1]),
                 role=role,
                 confirmation="confirmed" if leads else None,
-                coordinator_status="session 0x1a, connected",
+                coordinator_status="ZooKeeper session 0x1a, connected",
+                coordinator_servers=json.dumps(SERVERS),
                 jobs_warm=9,
                 behind_ms=behind_ms,
                 clock_offset_ms=offset_ms,

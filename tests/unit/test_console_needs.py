@@ -17,10 +17,11 @@ from sexton.cluster_views import (
     Undecided,
     WorkerView,
 )
-from sexton.terms import ElectedBy
+from sexton.terms import CoordinatorServer, ElectedBy
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.needs import needs
-from sexton_tui.console.core.overview import alarm, leadership_lines, work_lines
+from sexton_tui.console.core.overview import need_line, need_lines, work_lines
+from sexton_tui.console.core.standing import alarms
 from tests.unit.test_console_plot import minute
 
 NOW = datetime(2026, 3, 29, 2, 30, tzinfo=UTC)
@@ -67,9 +68,14 @@ HEALTHY = Overview(
 OLD = NOW - 31 * SECOND
 
 
+def servers_seen(*states: str) -> tuple[CoordinatorServer, ...]:
+    """zk1, zk2, ... in these states."""
+    return tuple(CoordinatorServer(f"zk{number}:2181", state) for number, state in enumerate(states, start=1))
+
+
 def test_a_healthy_cluster_needs_nobody() -> None:
     assert needs(HEALTHY) == ()
-    assert alarm(HEALTHY) == ""
+    assert alarms(HEALTHY) == ()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +83,8 @@ def test_a_healthy_cluster_needs_nobody() -> None:
     [
         ({"leader": None}, "NO LEADER"),
         ({"is_halted": True}, "HALTED"),
-        ({"heartbeat_age": 11 * SECOND}, "no sign of life for 11 s"),
+        ({"heartbeat_age": 11 * SECOND}, "NO LEADER: sched-2 gives no sign of life for 11 s"),
+        ({"nodes": (replace(NODE, clock_jump=61 * SECOND),)}, "CLOCK IN DOUBT"),
         ({"counters": {"swallowed": 2}}, "2 ticks swallowed"),
         ({"queues": (replace(QUEUE, workers=0),)}, "queue default has no worker"),
         (
@@ -101,7 +108,17 @@ def test_what_stops_ticks_is_urgent(changed: dict[str, Any], said: str) -> None:
     ("changed", "said"),
     [
         ({"heartbeat_age": 4.1 * SECOND}, "leader sched-2 is silent for 4.1 s: a follower takes over after 6.0 s"),
-        ({"confirmation": "unconfirmed"}, "leadership of sched-2 is unconfirmed"),
+        ({"confirmation": "unconfirmed"}, "leadership of sched-2 is unconfirmed: its election is in doubt, it goes on"),
+        ({"confirmation": "degraded"}, "DEGRADED: sched-2 took over by leader lease"),
+        ({"forced_to": "sched-1"}, "FORCED to sched-1"),
+        (
+            {"nodes": (replace(NODE, coordinator_servers=servers_seen("follower", "leader", "refused")),)},
+            "ZooKeeper: 2 of 3 serve, zk3:2181 refused",
+        ),
+        (
+            {"nodes": (replace(NODE, coordinator_servers=servers_seen("not serving", "silent", "refused")),)},
+            "ZooKeeper: 0 of 3 serve, zk1:2181 not serving, zk2:2181 silent, zk3:2181 refused; no election can be held",
+        ),
         ({"nodes": (replace(NODE, age=31 * SECOND),)}, "node sched-1 was last heard of 31 s ago"),
         (
             {"nodes": (replace(NODE, clock_offset=-2 * SECOND),)},
@@ -135,6 +152,13 @@ def test_undecided_ticks_are_urgent_once_they_are_late() -> None:
     assert needs(HEALTHY, (), replace(undecided, oldest=NOW - 9 * SECOND)) == ()
 
 
+def test_a_server_that_one_node_alone_cannot_reach_is_told_with_the_node() -> None:
+    cut_off = replace(NODE, name="sched-3", coordinator_servers=servers_seen("silent"))
+    nodes = (*(replace(NODE, name=name, coordinator_servers=servers_seen("leader")) for name in "ab"), cut_off)
+    (need,) = needs(replace(HEALTHY, nodes=nodes))
+    assert (need.text, need.is_urgent) == ("ZooKeeper zk1:2181: leader, but silent for sched-3", False)
+
+
 def test_urgent_needs_come_first() -> None:
     failing = FailingJob("sync-eu", 7, NOW, "exit code 7")
     found = needs(replace(HEALTHY, leader=None, confirmation="degraded"), [failing])
@@ -142,22 +166,19 @@ def test_urgent_needs_come_first() -> None:
     assert found[1].text == "job sync-eu failed 7 in a row: exit code 7"
 
 
-def test_no_leader_halted_and_degraded_sound_an_alarm_on_every_screen() -> None:
-    assert "NO LEADER" in alarm(replace(HEALTHY, leader=None))
-    assert "HALTED" in alarm(replace(HEALTHY, is_halted=True))
-    assert "no sign of life" in alarm(replace(HEALTHY, heartbeat_age=12 * SECOND))
-    assert "degraded" in alarm(replace(HEALTHY, confirmation="degraded"))
-
-
-def test_leadership_says_who_since_when_and_how_far_claims_are_written() -> None:
-    assert [line.text for line in leadership_lines(HEALTHY)] == [
-        "● sched-2  term 3  since 02:30:00",
-        "  ZooKeeper, confirmed, beat 1.0 s",
-        "  claims to 02:31:00, 1m00s ahead",
-        "○ sched-1  200 ms behind, +1 ms",
+def test_what_the_banner_tells_in_full_is_only_named_below_it() -> None:
+    halted = replace(HEALTHY, is_halted=True, confirmation="unconfirmed")
+    assert [line.text for line in need_lines(halted, ())] == [
+        "! HALTED (above)",
+        "· leadership of sched-2 is unconfirmed: its election is in doubt, it goes on."
+        " Next: look at ZooKeeper: `sexton cluster`",
     ]
-    behind = replace(HEALTHY, claims_upto=NOW - 3 * SECOND)
-    assert leadership_lines(behind)[2].text == "  claims to 02:29:57, 3.0 s behind"
+    (halt, _) = needs(halted)
+    assert need_line(halt).text.startswith("! HALTED: no tick is decided, no claim granted. Next: ")
+    assert [need.alarm for need in needs(replace(HEALTHY, leader=None))] == ["NO LEADER"]
+    assert [need.alarm for need in needs(replace(HEALTHY, nodes=(replace(NODE, clock_jump=SECOND),)))] == [
+        "CLOCK IN DOUBT"
+    ]
 
 
 def test_work_says_what_waits_runs_and_failed() -> None:

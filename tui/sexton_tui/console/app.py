@@ -31,8 +31,8 @@ from sexton_tui.console.calls import Calls
 from sexton_tui.console.core import details
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.keys import PANES, help_lines
-from sexton_tui.console.core.lines import line
-from sexton_tui.console.core.overview import alarm
+from sexton_tui.console.core.leadership import alarm_lines
+from sexton_tui.console.core.lines import ALARM, Line, line
 from sexton_tui.console.core.words import duration, wants_ascii
 from sexton_tui.console.operating import Operating
 from sexton_tui.console.options import ConsoleOptions
@@ -47,6 +47,7 @@ from sexton_tui.console.panes import (
     WorkersPane,
 )
 from sexton_tui.console.screens import LinesScreen
+from sexton_tui.console.widgets.banner import Banner
 from sexton_tui.console.widgets.dialogs import AskLine
 from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.tab import Tab
@@ -87,6 +88,7 @@ class SextonConsole(Operating):
     CSS_PATH = "sexton.tcss"
     TITLE = "Sexton"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (200, "-ultra")]  # noqa: RUF012 - as Textual declares it
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012 - as Textual declares it
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(pane.key, f"pane('{pane.id}')", pane.title, show=False) for pane in PANES),
         Binding("question_mark", "help", "help", key_display="?"),
@@ -138,7 +140,7 @@ class SextonConsole(Operating):
             for pane in PANES:
                 yield Tab(f"{pane.key} {pane.title}", pane.id)
             yield Static(id="clock")
-        yield Static(id="banner")
+        yield Banner(id="banner", ascii_only=self.ascii_only)
         with ContentSwitcher(initial=PANES[0].id, id="panes"):
             for pane in PANES:
                 yield _PANE_TYPES[pane.id](id=pane.id, ascii_only=self.ascii_only)
@@ -245,19 +247,17 @@ class SextonConsole(Operating):
         if self._overview is not None and self._answered_at is not None:
             clock = f"UTC {self._overview.now + timedelta(seconds=age):%H:%M:%S}"
         self.main.query_one("#clock", Static).update(content_of([line(clock)]))
-        told = []
+        told: list[Line] = []
         if is_stale:
             old = (
                 f"stale: {duration(timedelta(seconds=int(age)))} old"
                 if self._answered_at is not None
                 else "no data yet"
             )
-            told.append(f"{old}; {self._trouble or 'the database does not answer'}")
-        if self._overview is not None and (loud := alarm(self._overview)):
-            told.append(loud)
-        banner = self.main.query_one("#banner", Static)
-        banner.set_class(bool(told), "shown")
-        banner.update(content_of([line(text) for text in told], ascii_only=self.ascii_only))
+            told.append(line((f"!! {old}; {self._trouble or 'the database does not answer'}", ALARM)))
+        if self._overview is not None:
+            told += alarm_lines(self._overview)
+        self.main.query_one("#banner", Banner).show(told)
 
     # --- keys -------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from sexton.views import (
 from sexton_tui.console.core import details, tables
 from sexton_tui.console.core import overview as blocks
 from sexton_tui.console.core.history import LatenessHistory
+from sexton_tui.console.core.leadership import leadership_lines
 from sexton_tui.console.core.lines import DIM, Row, line
 from sexton_tui.console.core.words import count, plural
 from sexton_tui.console.widgets.block import Block
@@ -110,7 +111,7 @@ class OverviewPane(Pane):
     def show(self, shown: Shown, data: _OverviewData) -> None:
         overview = shown.overview
         self._block("needs").show(lambda _w, _h: blocks.need_lines(overview, data.failing))
-        self._block("leadership").show(lambda _w, _h: blocks.leadership_lines(overview))
+        self._block("leadership").show(lambda _w, height: leadership_lines(overview, height))
         self._block("lateness").show(
             lambda width, height: blocks.lateness_lines(
                 overview, shown.history, width=width, height=height, ascii_only=shown.ascii_only

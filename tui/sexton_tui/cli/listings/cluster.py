@@ -10,7 +10,7 @@ from sexton.cluster_views import NodeView, Overview
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
-from sexton_tui.console.core.overview import leadership_lines
+from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
 
 _COLUMNS = (
     *("node", "role", "seen", "coordinator", Column("jobs_warm", "warm", align="right"), "behind"),
@@ -28,7 +28,7 @@ def cluster(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
         return
     print(f"cluster {overview.cluster_id}  strategy {overview.strategy}  inputs {overview.inputs_id}")
     print(f"coordinator {overview.coordinator or 'not recorded yet'}")
-    print_lines(leadership_lines(overview)[:3])
+    print_lines([*alarm_lines(overview), *leadership_lines(overview, with_nodes=False)], coloured=True)
     print()
     print_rows(rows, output, _COLUMNS, empty="no node was heard of in the last 10 minutes; start `sexton scheduler`")
 
@@ -64,7 +64,10 @@ def _record(overview: Overview, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "claims_upto": overview.claims_upto,
         "strategy": overview.strategy,
         "coordinator": overview.coordinator,
+        "leadership": leadership_record(overview),
         "is_halted": overview.is_halted,
+        "halt": overview.halt,
+        "forced_to": overview.forced_to,
         "inputs_id": overview.inputs_id,
         "nodes": rows,
     }

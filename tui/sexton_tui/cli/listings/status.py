@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from typing import Annotated, Any
@@ -16,7 +17,8 @@ from sexton_tui.cli.listings.printing import is_ascii_output, print_lines
 from sexton_tui.cli.output import Output, OutputOption, json_value, print_json
 from sexton_tui.console.core import overview as blocks
 from sexton_tui.console.core.history import LatenessHistory
-from sexton_tui.console.core.lines import Line, line
+from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
+from sexton_tui.console.core.lines import Line, Span, line
 from sexton_tui.console.core.needs import Need, needs
 
 WATCH_SECONDS = 2.0
@@ -30,8 +32,9 @@ def status(
 ) -> int:
     """Who leads, how late things are, and what needs a human.
 
-    Exit code 1 if a human is needed now: no leader, halted, ticks undecided or claims waiting too long, a queue without
-    workers, a quarantined job, a proposal to answer.
+    Exit code 1 if a human is needed now: no leader, halted, the clock in doubt, ticks undecided or claims waiting too
+    long, a queue without workers, a quarantined job, a proposal to answer. 0 with warnings, such as unconfirmed or
+    degraded: the schedule goes on.
     """
     with open_cluster(ctx, read_only=True) as store:
         while True:
@@ -46,10 +49,12 @@ def _once(store: Store, output: Output, *, clear: bool) -> int:
     overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
     found = needs(overview, failing, undecided)
     is_healthy = not any(need.is_urgent for need in found)
-    if clear and output is Output.TABLE:
-        print("\x1b[H\x1b[2J", end="")
     if output is Output.TABLE:
-        print_lines(status_lines(overview, found))
+        lines = status_lines(overview, found)
+        if clear:  # what does not fit would push what matters most out of sight
+            print("\x1b[H\x1b[2J", end="")
+            lines = lines[: max(shutil.get_terminal_size().lines - 1, 1)]
+        print_lines(lines, coloured=True)
     elif output is Output.JSON:
         print_json(status_record(overview, found, failing, undecided, is_healthy=is_healthy))
     else:
@@ -65,16 +70,16 @@ def status_lines(overview: Overview, found: tuple[Need, ...]) -> list[Line]:
     size = {"width": _PLOT_WIDTH, "height": _PLOT_HEIGHT}
     blocks_of_lines = (
         ("Needs a human", [blocks.need_line(need) for need in found] or [line("nothing")]),
-        ("Leadership", blocks.leadership_lines(overview)),
+        ("Leadership", leadership_lines(overview)),
         (
             "Lateness: 5 min, peaks of 30",
             blocks.lateness_lines(overview, history, ascii_only=is_ascii_output(), **size),
         ),
         ("Work", blocks.work_lines(overview)),
     )
-    lines = [line(f"cluster {overview.cluster_id}  {head}")]
+    lines = [*alarm_lines(overview), line(f"cluster {overview.cluster_id}  {head}")]
     for title, of_block in blocks_of_lines:
-        lines += [line(), line(title), *(line("  ", one.text) for one in of_block)]
+        lines += [line(), line(title), *(Line((Span("  "), *one.spans)) for one in of_block)]
     return lines
 
 
@@ -91,6 +96,7 @@ def status_record(
     return {
         "is_healthy": is_healthy,
         "needs": found,
+        "leadership": leadership_record(overview),
         **record,
         "due": overview.due,
         "ahead": overview.ahead,

@@ -18,6 +18,8 @@ STRONG = "strong"
 GOOD = "good"
 WARN = "warn"
 BAD = "bad"
+WARNING = "warning"  # a band over the whole line: must not be overlooked
+ALARM = "alarm"  # the same, and urgent
 
 # Characters that draw nothing or turn the direction of what follows: bidi controls and zero-width ones are category Cf.
 _SHOWN_AS_ESCAPE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})

@@ -8,23 +8,34 @@ from datetime import timedelta
 
 from sexton.cluster_views import FailingJob, Overview, Undecided
 from sexton.settings import settings_from_rows
+from sexton_tui.console.core.standing import (
+    NODE_SILENCE,
+    Word,
+    alarms,
+    has_quorum,
+    late_beat,
+    living,
+    servers,
+    word,
+)
 from sexton_tui.console.core.words import duration, plural
 
-HEARTBEAT_SILENCE = timedelta(seconds=10)
 OVERDUE = timedelta(seconds=30)
 UNDECIDED = timedelta(seconds=10)
 CLOCK_LIMIT = timedelta(seconds=1)
-NODE_SILENCE = timedelta(seconds=30)
 WORKER_SILENCE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
     """One thing that needs a human. `is_urgent`: ticks are not decided or not run because of it, or wait for an
-    answer; else it is a warning."""
+    answer; else it is a warning. `todo`: what to do next, where that is not plain. `alarm`: its name
+    in capitals, where it is one that the console's banner tells in full."""
 
     text: str
     is_urgent: bool = True
+    todo: str = ""
+    alarm: str = ""
 
 
 def needs(
@@ -42,30 +53,36 @@ def needs(
 
 
 def _leadership(overview: Overview) -> list[Need]:
-    found = []
-    if overview.is_halted:
-        found.append(Need("HALTED: no tick is decided, no claim is granted"))
-    if overview.leader is None:
-        after = f" since {overview.predecessor} handed over" if overview.predecessor else ""
-        found.append(Need(f"NO LEADER{after}: no tick is decided"))
-    elif overview.heartbeat_age > HEARTBEAT_SILENCE:
-        found.append(Need(f"leader {overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"))
-    elif overview.heartbeat_age > late_beat(overview):
+    found = [Need(alarm.text, alarm.is_urgent, alarm.todo, alarm.name) for alarm in alarms(overview)]
+    told = word(overview)
+    if told is not Word.NO_LEADER and overview.heartbeat_age > late_beat(overview):
         silent = f"leader {overview.leader} is silent for {duration(overview.heartbeat_age)}"
         session = duration(settings_from_rows(overview.settings).session)
         found.append(Need(f"{silent}: a follower takes over after {session}", is_urgent=False))
-    elif overview.confirmation != "confirmed":
-        found.append(Need(f"leadership of {overview.leader} is {overview.confirmation}", is_urgent=False))
+    elif told is Word.UNCONFIRMED:
+        doubted = f"leadership of {overview.leader} is unconfirmed: its election is in doubt, it goes on"
+        found.append(Need(doubted, is_urgent=False, todo="look at ZooKeeper: `sexton cluster`"))
     if swallowed := overview.counters.get("swallowed", 0):
         found.append(
             Need(f"{plural(swallowed, 'tick')} swallowed: a decided tick met an older claim; run `sexton audit`")
         )
-    return found
+    return found + _servers(overview)
 
 
-def late_beat(overview: Overview) -> timedelta:
-    """From which age on a heartbeat is late: two of three that a session takes were missed."""
-    return settings_from_rows(overview.settings).session * 2 / 3
+def _servers(overview: Overview) -> list[Need]:
+    """ZooKeeper's servers that do not serve, or not all nodes."""
+    found = servers(living(overview))
+    away = [f"{server.address} {server.state}" for server in found if not server.serves]
+    needed = []
+    if away:
+        rest = f"{len(found) - len(away)} of {len(found)} serve"
+        lost = "" if has_quorum(found) else "; no election can be held"
+        needed.append(Need(f"ZooKeeper: {rest}, {', '.join(away)}{lost}", is_urgent=False))
+    for server in found:
+        if server.serves and server.otherwise:
+            others = ", ".join(f"{state} for {' and '.join(nodes)}" for state, nodes in server.otherwise)
+            needed.append(Need(f"ZooKeeper {server.address}: {server.state}, but {others}", is_urgent=False))
+    return needed
 
 
 def _undecided(overview: Overview, undecided: Undecided | None) -> list[Need]:

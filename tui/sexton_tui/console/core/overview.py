@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
-from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView
+from sexton.cluster_views import FailingJob, Overview, QueueView
 from sexton.views import ClaimView, DecisionTotals, RunView, TakeoverView
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Line, Part, line
-from sexton_tui.console.core.needs import HEARTBEAT_SILENCE, NODE_SILENCE, Need, late_beat, needs
+from sexton_tui.console.core.needs import Need, needs
 from sexton_tui.console.core.plot import plot
 from sexton_tui.console.core.words import count, duration, instant, late_words, plural, since_words, state_style
-
-_COORDINATORS = {"zookeeper": "ZooKeeper", "database": "database", "forced": "forced"}
 
 
 def need_lines(overview: Overview, failing: Sequence[FailingJob]) -> list[Line]:
@@ -21,66 +18,16 @@ def need_lines(overview: Overview, failing: Sequence[FailingJob]) -> list[Line]:
     found = needs(overview, failing)
     if not found:
         return [line(("● ", GOOD), "nothing")]
-    return [need_line(need) for need in found]
+    return [need_line(need, under_banner=True) for need in found]
 
 
-def need_line(need: Need) -> Line:
-    return line(("! ", BAD) if need.is_urgent else ("· ", WARN), (need.text, STRONG if need.is_urgent else PLAIN))
-
-
-def alarm(overview: Overview) -> str:
-    """What must not be overlooked on any screen; empty when all is well."""
-    if overview.is_halted:
-        return "HALTED: no tick is decided, no claim is granted"
-    if overview.leader is None:
-        return "NO LEADER: no tick is decided until a node takes over"
-    if overview.heartbeat_age > HEARTBEAT_SILENCE:
-        return f"leader {overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"
-    if overview.confirmation == "degraded":
-        return f"degraded: {overview.leader} took over by the leader lease while ZooKeeper was away"
-    return ""
-
-
-def leadership_lines(overview: Overview) -> list[Line]:
-    """Leader, term, since when, by whom confirmed, how far claims are written, and the other nodes."""
-    lines = []
-    if overview.leader is None:
-        lines.append(line(("no leader", BAD), f"  last term {overview.term}"))
-    else:
-        since = instant(overview.leader_since, overview.now)
-        lines.append(line(("● ", GOOD), (overview.leader, STRONG), f"  term {overview.term}  since {since}"))
-        by = _COORDINATORS.get(overview.elected_by or "", "")
-        confirmed: Part = (overview.confirmation, PLAIN if overview.confirmation == "confirmed" else WARN)
-        beat: Part = (f"beat {duration(overview.heartbeat_age)}", _beat_style(overview))
-        lines.append(line(f"  {by}, " if by else "  ", confirmed, ", ", beat))
-        lines.append(claims_line(overview))
-    others = [node for node in overview.nodes if node.name != overview.leader]
-    lines += [_node_line(node) for node in others]
-    return lines
-
-
-def _beat_style(overview: Overview) -> str:
-    if overview.heartbeat_age > HEARTBEAT_SILENCE:
-        return BAD
-    return WARN if overview.heartbeat_age > late_beat(overview) else DIM
-
-
-def claims_line(overview: Overview) -> Line:
-    if overview.claims_upto is None:
-        return line("  claims: the leader has not said yet")
-    ahead = overview.claims_upto - overview.now
-    written = f"  claims to {instant(overview.claims_upto, overview.now)}, "
-    if ahead < timedelta(0):
-        return line(written, (f"{duration(-ahead)} behind", WARN))
-    return line(written, (f"{duration(ahead)} ahead", DIM))
-
-
-def _node_line(node: NodeView) -> Line:
-    if node.age > NODE_SILENCE:
-        return line(("○ ", DIM), node.name, (f"  silent for {duration(node.age)}", WARN))
-    offset = f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms"
-    warm = f"  {'' if node.jobs_warm else 'cold, '}{duration(node.behind)} behind, {offset}"
-    return line(("○ ", PLAIN), node.name, (warm, DIM))
+def need_line(need: Need, *, under_banner: bool = False) -> Line:
+    """A need, with what to do about it; shortly where the console's banner tells it in full."""
+    sign: Part = ("! ", BAD) if need.is_urgent else ("· ", WARN)
+    if under_banner and need.alarm:
+        return line(sign, (need.alarm, STRONG), (" (above)", DIM))
+    todo: Part = (f". Next: {need.todo}", DIM) if need.todo else ""
+    return line(sign, (need.text, STRONG if need.is_urgent else PLAIN), todo)
 
 
 def lateness_lines(

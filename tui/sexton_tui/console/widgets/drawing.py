@@ -17,8 +17,19 @@ _CONTENT_STYLES = {
     "good": "$text-success",
     "warn": "$text-warning",
     "bad": "bold $text-error",
+    "warning": "bold",  # the banner has the colours
+    "alarm": "bold",
 }
-_TEXT_STYLES = {"": "", "dim": "dim", "strong": "bold", "good": "green", "warn": "yellow", "bad": "bold red"}
+_TEXT_STYLES = {
+    "": "",
+    "dim": "dim",
+    "strong": "bold",
+    "good": "green",
+    "warn": "yellow",
+    "bad": "bold red",
+    "warning": "bold black on yellow",
+    "alarm": "bold white on red",
+}
 
 
 def content_of(lines: Sequence[Line], *, ascii_only: bool = False) -> Content:

@@ -1,0 +1,181 @@
+"""The leadership block: who leads, in one word, on whose word, and how the other nodes and ZooKeeper's servers stand.
+
+Where there is little room (80 x 24), what is well is told in one line, so that what is not keeps its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from sexton.cluster_views import NodeView, Overview
+from sexton_tui.console.core.lines import ALARM, BAD, DIM, GOOD, PLAIN, STRONG, WARN, WARNING, Line, Part, line
+from sexton_tui.console.core.standing import (
+    NODE_SILENCE,
+    Alarm,
+    ServerSeen,
+    Word,
+    alarms,
+    has_quorum,
+    is_silent,
+    late_beat,
+    leader_session,
+    living,
+    servers,
+    uses_zookeeper,
+    word,
+)
+from sexton_tui.console.core.words import duration, instant
+
+_ELECTED_BY = {"zookeeper": "by ZooKeeper", "database": "by leader lease", "forced": "by force"}
+_WORD_STYLES = {Word.CONFIRMED: GOOD, Word.UNCONFIRMED: WARN, Word.DEGRADED: BAD, Word.NO_LEADER: BAD}
+
+
+def alarm_lines(overview: Overview) -> list[Line]:
+    """The banner: one line for each alarm, with what to do next."""
+    return [alarm_line(alarm) for alarm in alarms(overview)]
+
+
+def alarm_line(alarm: Alarm) -> Line:
+    style = ALARM if alarm.is_urgent else WARNING
+    return line((f"{'!!' if alarm.is_urgent else '!'} {alarm.text}. Next: {alarm.todo}", style))
+
+
+def leadership_lines(overview: Overview, height: int | None = None, *, with_nodes: bool = True) -> list[Line]:
+    """Leader, term, since when, its one word, how far claims are written, the other nodes, ZooKeeper's servers.
+
+    Of `height` lines at most where that can be: what is well is then told shortly.
+    """
+    head = _head_lines(overview)
+    found = servers(living(overview))
+    others = [node for node in overview.nodes if with_nodes and node.name != overview.leader]
+    short_servers: list[Line] = []
+    all_servers: list[Line] = []
+    if uses_zookeeper(overview):
+        short_servers, all_servers = [_servers_line(found)], _servers_lines(overview, found)
+    short_nodes, all_nodes = _nodes_line(others), [_node_line(node) for node in others]
+    are_well = all(server.serves and not server.otherwise for server in found)
+    between: list[list[Line]] = [[*short_servers, *all_nodes], [*all_servers, *short_nodes]]
+    choices: list[list[Line]] = [
+        [*all_servers, *all_nodes],
+        *(between if are_well else reversed(between)),
+        [*short_servers, *short_nodes],
+    ]
+    return head + next((one for one in choices if height is None or len(head) + len(one) <= height), choices[-1])
+
+
+def _head_lines(overview: Overview) -> list[Line]:
+    told = word(overview)
+    shown = told.value if told is Word.CONFIRMED else told.value.upper()
+    if overview.leader is None:
+        return [line((shown, BAD), f"  last term {overview.term}")]
+    since = instant(overview.leader_since, overview.now)
+    sign: Part = ("○ ", BAD) if is_silent(overview) else ("● ", GOOD)
+    by = _ELECTED_BY.get(overview.elected_by or "", "")
+    beat: Part = (
+        f"beat {duration(overview.heartbeat_age)}{' ago' if is_silent(overview) else ''}",
+        _beat_style(overview),
+    )
+    return [
+        line(sign, (overview.leader, STRONG), f"  term {overview.term}  since {since}"),
+        line("  ", (shown, _WORD_STYLES[told]), ", ", beat, (f", {by}" if by else "", DIM)),
+        claims_line(overview),
+    ]
+
+
+def _beat_style(overview: Overview) -> str:
+    if is_silent(overview):
+        return BAD
+    return WARN if overview.heartbeat_age > late_beat(overview) else DIM
+
+
+def claims_line(overview: Overview) -> Line:
+    """How far claims are written: until then runs go on, whoever leads."""
+    if overview.claims_upto is None:
+        return line("  claims: the leader has not said yet")
+    ahead = overview.claims_upto - overview.now
+    written = f"  claims to {instant(overview.claims_upto, overview.now)}, "
+    if ahead < timedelta(0):
+        return line(written, (f"{duration(-ahead)} behind", WARN))
+    return line(written, (f"{duration(ahead)} ahead", DIM))
+
+
+# --- nodes ------------------------------------------------------------------------------------------
+
+
+def _node_line(node: NodeView) -> Line:
+    if node.age > NODE_SILENCE:
+        return line(("○ ", DIM), node.name, (f"  silent for {duration(node.age)}", WARN))
+    offset = f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms"
+    warm = f"  {'' if node.jobs_warm else 'cold, '}{duration(node.behind)} behind, {offset}"
+    return line(("○ ", PLAIN), node.name, (warm, DIM))
+
+
+def _nodes_line(others: Sequence[NodeView]) -> list[Line]:
+    """The other nodes in one line."""
+    if not others:
+        return []
+    silent = [node.name for node in others if node.age > NODE_SILENCE]
+    standing_by = [node.name for node in others if node.age <= NODE_SILENCE]
+    parts: list[Part] = [("○ ", PLAIN), ", ".join(standing_by)] if standing_by else [("○ ", DIM)]
+    if silent:
+        parts.append((f"{'; ' if standing_by else ''}silent: {', '.join(silent)}", WARN))
+    return [line(*parts)]
+
+
+# --- ZooKeeper's servers ----------------------------------------------------------------------------
+
+
+def _servers_lines(overview: Overview, found: Sequence[ServerSeen]) -> list[Line]:
+    """The servers, a line each, and the leader's session."""
+    lines = [_servers_line(found, with_troubles=False)]
+    if session := leader_session(overview).removeprefix("ZooKeeper "):
+        is_away = "not connected" in session or "connecting" in session
+        lines.append(line(("  ", DIM), (session, WARN if is_away else DIM)))
+    return [*lines, *(_server_line(server) for server in found)]
+
+
+def _servers_line(found: Sequence[ServerSeen], *, with_troubles: bool = True) -> Line:
+    """How many of the servers serve; shortly, which do not."""
+    if not found:
+        return line("ZooKeeper", (": no node has told of its servers yet", DIM))
+    serving = sum(server.serves for server in found)
+    style = PLAIN if serving == len(found) else WARN if has_quorum(found) else BAD
+    told: list[Part] = ["ZooKeeper ", (f"{serving} of {len(found)} serve", style)]
+    if with_troubles:
+        troubles = [f"{server.address} {server.state}" for server in found if not server.serves]
+        troubles += [f"{server.address} {_otherwise(server)}" for server in found if server.otherwise and server.serves]
+        told += [(f"; {trouble}", style or WARN) for trouble in troubles]
+    return line(*told)
+
+
+def _server_line(server: ServerSeen) -> Line:
+    other: Part = (f"  ({_otherwise(server)})", WARN) if server.otherwise else ""
+    return line(("  ", PLAIN), (f"{server.state:<11} ", DIM if server.serves else BAD), server.address, other)
+
+
+def _otherwise(server: ServerSeen) -> str:
+    """``silent as sched-3 sees it``."""
+    return ", ".join(f"{state} as {' and '.join(nodes)} sees it" for state, nodes in server.otherwise)
+
+
+# --- for `--output json` ----------------------------------------------------------------------------
+
+
+def leadership_record(overview: Overview) -> dict[str, Any]:
+    """The same as values: the word, the alarms, the servers with who sees them how, the leader's session."""
+    return {
+        "word": word(overview).value,
+        "alarms": alarms(overview),
+        "session": leader_session(overview),
+        "servers": [
+            {
+                "address": server.address,
+                "state": server.state,
+                "serves": server.serves,
+                "seen": {node: state for state, nodes in server.seen for node in nodes},
+            }
+            for server in servers(living(overview))
+        ],
+    }

@@ -1,0 +1,192 @@
+"""How the cluster stands, in one word, and what must not be overlooked.
+
+The word is one of four: *confirmed*, *unconfirmed*, *degraded*, *no leader*. Beside it stand alarms: each says what is
+the matter in words that begin with its name in capitals, and what to do next. ZooKeeper's servers are put together
+from what the nodes see, for a node that is cut off sees them otherwise than the rest.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from sexton.cluster_views import NodeView, Overview
+from sexton.settings import settings_from_rows
+from sexton.terms import CoordinatorServer
+from sexton_tui.console.core.words import duration, instant
+
+HEARTBEAT_SILENCE = timedelta(seconds=10)
+NODE_SILENCE = timedelta(seconds=30)
+
+
+class Word(StrEnum):
+    """The one word for who leads."""
+
+    CONFIRMED = "confirmed"
+    UNCONFIRMED = "unconfirmed"  # the leader goes on while its election is in doubt
+    DEGRADED = "degraded"  # a node took over by the leader lease while ZooKeeper was away
+    NO_LEADER = "no leader"  # nobody leads, or who leads gives no sign of life
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What must not be overlooked. `is_urgent`: ticks are not decided, or nothing is granted, because of it."""
+
+    text: str
+    todo: str
+    is_urgent: bool = True
+
+    @property
+    def name(self) -> str:
+        """Its first words, in capitals: ``NO LEADER``."""
+        return " ".join(itertools.takewhile(str.isupper, self.text.replace(":", "").split()))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSeen:
+    """A server of the coordinator. `seen`: each state with the nodes that see it so, what most see first."""
+
+    address: str
+    seen: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def state(self) -> str:
+        """As most nodes see it; where they are even, as one sees it that it serves."""
+        return self.seen[0][0]
+
+    @property
+    def serves(self) -> bool:
+        return CoordinatorServer(self.address, self.state).serves
+
+    @property
+    def otherwise(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What the others see; empty where all agree."""
+        return self.seen[1:]
+
+
+def word(overview: Overview) -> Word:
+    """Who leads, in one word."""
+    if overview.leader is None or is_silent(overview):
+        return Word.NO_LEADER
+    try:
+        return Word(overview.confirmation)
+    except ValueError:  # of a newer version
+        return Word.UNCONFIRMED
+
+
+def is_silent(overview: Overview) -> bool:
+    """Whether the leader's heartbeat has stood still for so long that another node should lead by now."""
+    session = settings_from_rows(overview.settings).session
+    return overview.leader is not None and overview.heartbeat_age > max(HEARTBEAT_SILENCE, session * 1.5)
+
+
+def late_beat(overview: Overview) -> timedelta:
+    """From which age on a heartbeat is late: two of three that a session takes were missed."""
+    return settings_from_rows(overview.settings).session * 2 / 3
+
+
+def living(overview: Overview) -> tuple[NodeView, ...]:
+    """The nodes heard of lately."""
+    return tuple(node for node in overview.nodes if node.age <= NODE_SILENCE)
+
+
+def uses_zookeeper(overview: Overview) -> bool:
+    return overview.coordinator.startswith("zookeeper:")
+
+
+def servers(nodes: Sequence[NodeView]) -> tuple[ServerSeen, ...]:
+    """The coordinator's servers as these nodes see them, in the order of their addresses in the setting."""
+    seen: dict[str, dict[str, list[str]]] = {}
+    for node in nodes:
+        for server in node.coordinator_servers:
+            seen.setdefault(server.address, {}).setdefault(server.state, []).append(node.name)
+    return tuple(ServerSeen(address, _by_weight(address, states)) for address, states in seen.items())
+
+
+def _by_weight(address: str, states: dict[str, list[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    def weight(state: str) -> tuple[int, bool]:
+        return -len(states[state]), not CoordinatorServer(address, state).serves
+
+    return tuple((state, tuple(states[state])) for state in sorted(states, key=weight))
+
+
+def has_quorum(found: Sequence[ServerSeen]) -> bool:
+    return sum(server.serves for server in found) * 2 > len(found)
+
+
+def leader_session(overview: Overview) -> str:
+    """What the leader says of its session; empty where it says nothing."""
+    return next((node.coordinator_status for node in living(overview) if node.name == overview.leader), "")
+
+
+# --- alarms -----------------------------------------------------------------------------------------
+
+
+def alarms(overview: Overview) -> tuple[Alarm, ...]:
+    """All that must not be overlooked on any screen, worst first."""
+    found = [*_halted(overview), *_leaderless(overview), *_clock(overview), *_degraded(overview), *_forced(overview)]
+    return tuple(sorted(found, key=lambda alarm: not alarm.is_urgent))
+
+
+def _halted(overview: Overview) -> list[Alarm]:
+    if not overview.is_halted:
+        return []
+    who = ""
+    if (halt := overview.halt) is not None:
+        by = f" by {halt.by}" if halt.by else ""
+        why = f" ({halt.reason})" if halt.reason else ""
+        who = f"{by} since {instant(halt.at, overview.now)}{why}"
+    return [Alarm(f"HALTED{who}: no tick is decided, no claim granted", "`sexton halt --lift` ends it")]
+
+
+def _leaderless(overview: Overview) -> list[Alarm]:
+    if word(overview) is not Word.NO_LEADER:
+        return []
+    if overview.leader is None:
+        after = f" since {overview.predecessor} handed over" if overview.predecessor else ""
+        return [Alarm(f"NO LEADER{after}: no tick is decided", _who_may_lead(overview))]
+    silent = f"{overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"
+    return [Alarm(f"NO LEADER: {silent}; no tick is decided", _who_may_lead(overview))]
+
+
+def _who_may_lead(overview: Overview) -> str:
+    """What to do about it: whether a node will take over, when, or what keeps them."""
+    others = [node for node in living(overview) if node.name != overview.leader]
+    if not others:
+        return "no node lives: start `sexton scheduler`"
+    if not any(node.inputs_id == overview.inputs_id for node in others):
+        return "no node has the cluster's inputs: `sexton cluster`"
+    found = servers(others)
+    if uses_zookeeper(overview) and found and not has_quorum(found):
+        after = duration(settings_from_rows(overview.settings).failover_database_after)
+        return f"ZooKeeper is away: a node takes over after {after}; mend ZooKeeper"
+    return "another node should take over now: `sexton cluster`"
+
+
+def _clock(overview: Overview) -> list[Alarm]:
+    doubting = [node for node in living(overview) if node.clock_jump is not None]
+    if not doubting:
+        return []
+    leading = [node for node in doubting if node.name == overview.leader]
+    most = max(leading or doubting, key=lambda node: abs(node.clock_jump or timedelta(0)))
+    jump = most.clock_jump or timedelta(0)
+    jumped = f"the database's clock jumped by {'+' if jump >= timedelta(0) else ''}{duration(jump)}"
+    who = "its leader decides nothing" if leading else f"{most.name} would decide nothing"
+    return [Alarm(f"CLOCK IN DOUBT: {jumped}; {who}", "set it right, or `sexton clock accept` if it is right now")]
+
+
+def _degraded(overview: Overview) -> list[Alarm]:
+    if word(overview) is not Word.DEGRADED:
+        return []
+    how = f"{overview.leader} took over by leader lease while ZooKeeper was away; ticks are decided"
+    return [Alarm(f"DEGRADED: {how}", "mend ZooKeeper; it then confirms or moves leadership", is_urgent=False)]
+
+
+def _forced(overview: Overview) -> list[Alarm]:
+    if overview.forced_to is None:
+        return []
+    told = f"FORCED to {overview.forced_to}: the other nodes stand aside until it is confirmed"
+    return [Alarm(told, f"force another if {overview.forced_to} is dead: `sexton leader force NODE`", is_urgent=False)]
