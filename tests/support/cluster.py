@@ -100,7 +100,7 @@ def _announced(services: Services, environment: dict[str, str], folder: Path) ->
     for line in describe(services):
         print(f"  {line}", file=sys.stderr)
     print(
-        f"  in a second terminal: . {ENVIRONMENT_FILE.name}   then `sexton status`, `services show`, "
+        f"  in a second terminal: . ./{ENVIRONMENT_FILE.name}   then `sexton status`, `services show`, "
         "`services kill zookeeper 2`",
         file=sys.stderr,
     )
