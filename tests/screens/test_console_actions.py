@@ -12,8 +12,9 @@ from sexton.claims import Origin
 from sexton.store import tables
 from sexton_tui.console import app as console_app
 from sexton_tui.console.app import SextonConsole
-from tests.screens.conftest import Scene, until
+from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees, to_job
+from tests.support import troubles
 
 
 def test_a_pause_asks_why_and_is_recorded_with_who_and_why(seeded: Scene) -> None:
@@ -88,6 +89,63 @@ def test_resign_asks_the_leader_to_hand_over(seeded: Scene) -> None:
     play(seeded.console(), act)
 
 
+def test_a_halt_asks_why_is_shown_with_who_and_why_and_is_lifted_by_the_same_key(seeded: Scene) -> None:
+    cluster = tables.cluster.c
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("h")
+        await until(pilot, lambda: isinstance(app.focused, Input), "it is asked why")
+        await press(pilot, "restore")
+        await pilot.press("enter")
+        await sees(pilot, app, "!! HALTED by ana@test since 02:30:41 (restore)")
+        (row,) = seeded.rows(select(cluster.halted, cluster.halted_by, cluster.halt_reason))
+        assert (row.halted, row.halted_by, row.halt_reason) == (True, "ana@test", "restore")
+        await pilot.press("6")
+        await sees(pilot, app, "!! HALTED")
+        await pilot.press("h")
+        await sees(pilot, app, "Lift the halt?")
+        await pilot.press("y")
+        await sees(pilot, app, "the halt is lifted")
+        assert not seeded.rows(select(cluster.halted))[0].halted
+        await until(pilot, lambda: "!! HALTED" not in shown(app), "the banner is gone")
+
+    play(seeded.console(), act)
+
+
+def test_a_node_is_forced_by_its_name_or_refused_where_nobody_heard_of_it(seeded: Scene) -> None:
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        for name, said in (("sched-9", "sched-9 cannot be forced"), ("sched-1", "sched-1 is to take the term")):
+            await pilot.press("F")
+            await until(pilot, lambda: isinstance(app.focused, Input), "it is asked which")
+            await press(pilot, name)
+            await pilot.press("enter")
+            await sees(pilot, app, said)
+        assert seeded.rows(select(tables.cluster.c.forced_to))[0].forced_to == "sched-1"
+        await sees(pilot, app, "! FORCED to sched-1")
+
+    play(seeded.console(), act)
+
+
+def test_a_clock_that_jumped_is_accepted_only_after_a_yes(seeded: Scene) -> None:
+    accepts = select(tables.cluster.c.clock_accepts)
+    with seeded.engine.begin() as connection:
+        troubles.clock_in_doubt(connection)
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await sees(pilot, app, "!! CLOCK IN DOUBT: the database's clock jumped by +1h00m")
+        before = seeded.rows(accepts)[0].clock_accepts
+        await pilot.press("C")
+        await sees(pilot, app, "Take the database's clock for the truth?")
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is app.main, "the question is gone")
+        assert seeded.rows(accepts)[0].clock_accepts == before
+        await pilot.press("C", "y")
+        await sees(pilot, app, "the database's clock is accepted")
+        assert seeded.rows(accepts)[0].clock_accepts == before + 1
+
+    play(seeded.console(), act)
+
+
 def test_the_leaders_process_is_killed_only_after_a_yes(seeded: Scene) -> None:
     killed: list[str] = []
 
@@ -125,8 +183,17 @@ def test_without_a_way_to_kill_and_read_only_no_action_is_offered(seeded: Scene)
         await to_job(pilot, app, "minutely-sync")
         offered = {binding.binding.action for binding in app.screen.active_bindings.values()}
         assert "find" in offered
-        assert not offered & {"pause", "resume", "trigger", "resign", "kill_leader"}
-        for key in ("p", "r", "t", "R", "K"):
+        assert not offered & {
+            "pause",
+            "resume",
+            "trigger",
+            "resign",
+            "halt",
+            "force_leader",
+            "accept_clock",
+            "kill_leader",
+        }
+        for key in ("p", "r", "t", "R", "h", "F", "C", "K"):
             await pilot.press(key)
             assert app.screen is app.main
         await pilot.press("question_mark")

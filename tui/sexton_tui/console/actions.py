@@ -63,3 +63,47 @@ def resign(actor: str) -> Action:
         return f"{leader} is asked to hand over"
 
     return act
+
+
+def halt(why: str, actor: str) -> Action:
+    """Stop all decisions and grants, durably, until the halt is lifted; runs that run go on."""
+
+    def act(store: Store) -> str:
+        done = store.edits.halt(actor, why)
+        if not done.changed:
+            raise Refused("the cluster is halted already", hint="h lifts it")
+        return "halted: no tick is decided, no claim granted; h lifts it"
+
+    return act
+
+
+def lift(actor: str) -> Action:
+    """End the halt; what fell due meanwhile is decided by each job's policy."""
+
+    def act(store: Store) -> str:
+        if not store.edits.lift_halt(actor).changed:
+            raise Refused("the cluster is not halted")
+        return "the halt is lifted; what fell due meanwhile is decided by each job's policy"
+
+    return act
+
+
+def force(node: str, actor: str) -> Action:
+    """Have this node take the term, whatever ZooKeeper says."""
+
+    def act(store: Store) -> str:
+        if not store.edits.force_leader(node, actor):
+            raise Refused(f"{node} cannot be forced: it was not heard of for 15 s, or its inputs are others")
+        return f"{node} is to take the term within seconds, whatever the coordinator says"
+
+    return act
+
+
+def accept_clock(actor: str) -> Action:
+    """Have nodes that doubt the database's clock take it for the truth."""
+
+    def act(store: Store) -> str:
+        store.edits.accept_clock(actor)
+        return "the database's clock is accepted; the leader decides by it within seconds"
+
+    return act

@@ -100,6 +100,9 @@ class SextonConsole(Operating):
         Binding("r", "resume", "resume"),
         Binding("t", "trigger", "trigger"),
         Binding("R", "resign", "resign"),
+        Binding("h", "halt", "halt", show=False),
+        Binding("F", "force_leader", "force", show=False),
+        Binding("C", "accept_clock", "accept the clock", show=False),
         Binding("K", "kill_leader", "kill"),
         Binding("q", "quit", "leave"),
     ]
@@ -267,7 +270,7 @@ class SextonConsole(Operating):
             return True
         if action in ("pause", "resume", "trigger"):
             return not self.options.read_only and self.job_under_cursor is not None
-        if action == "resign":
+        if action in ("resign", "halt", "force_leader", "accept_clock"):
             return not self.options.read_only
         if action == "kill_leader":
             return not self.options.read_only and self.options.kill_leader is not None

@@ -65,6 +65,29 @@ class Operating(App[None]):
             await self._act(actions.resign(self.options.actor))
 
     @work
+    async def action_halt(self) -> None:
+        if self._overview is not None and self._overview.is_halted:
+            consequence = "What fell due meanwhile is decided by each job's policy for missed ticks."
+            if await self.push_screen_wait(Confirm("Lift the halt?", consequence)):
+                await self._act(actions.lift(self.options.actor))
+            return
+        why = await self.push_screen_wait(AskLine("Halt the cluster: no tick decided, no claim granted. Why?"))
+        if why is not None:
+            await self._act(actions.halt(why, self.options.actor))
+
+    @work
+    async def action_force_leader(self) -> None:
+        node = await self.push_screen_wait(AskLine("Force which node to lead, whatever ZooKeeper says?"))
+        if node is not None:
+            await self._act(actions.force(node.strip(), self.options.actor))
+
+    @work
+    async def action_accept_clock(self) -> None:
+        consequence = "Look at the clock of its machine first: ticks up to what it reads are decided."
+        if await self.push_screen_wait(Confirm("Take the database's clock for the truth?", consequence)):
+            await self._act(actions.accept_clock(self.options.actor))
+
+    @work
     async def action_kill_leader(self) -> None:
         kill = self.options.kill_leader
         if kill is None:

@@ -34,6 +34,9 @@ _KEYS = (
     ("r", "resume it, also out of quarantine"),
     ("t", "trigger it: run it once now, beside its schedule"),
     ("R", "ask the leader to hand over"),
+    ("h", "halt the cluster, or lift the halt: no tick is decided, no claim granted meanwhile; asks why"),
+    ("F", "force a node to lead, whatever ZooKeeper says; asks which"),
+    ("C", "accept the database's clock after it jumped"),
     ("K", "kill the leader's process (only in `sexton up`)"),
     ("ctrl+p", "the command palette"),
     ("q", "leave"),
@@ -46,7 +49,7 @@ def help_lines(*, can_kill: bool, read_only: bool) -> list[Line]:
     for key, text in _KEYS:
         if key == "K" and not can_kill:
             continue
-        if read_only and key in ("p", "r", "t", "R", "K"):
+        if read_only and key in ("p", "r", "t", "R", "h", "F", "C", "K"):
             continue
         lines.append(line((f"  {key:<8}", STRONG), text))
     lines += [
