@@ -117,7 +117,7 @@ def report(keeper: Housekeeper) -> int:
             clock_offset_ms=view.clock_offset // timedelta(milliseconds=1),
             claims_upto=view.claims_upto,
             inputs_id=keeper.inputs_id,
-            coordinator_servers=view.coordinator_servers,
+            coordinator_servers=keeper.state.coordinator_servers,
             clock_jump_ms=None if view.clock_jump is None else view.clock_jump // timedelta(milliseconds=1),
         )
     )

@@ -34,7 +34,7 @@ from sexton.settings import ClusterSettings
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
 from sexton.store.schema import check_schema
-from sexton_scheduler.election import DATABASE, make_candidate
+from sexton_scheduler.election import DATABASE, check_coordinator, make_candidate
 from sexton_scheduler.election.candidate import NodeIdentity
 from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.heartbeat import HeartbeatLoop
@@ -71,7 +71,14 @@ class Node:
         self._beat_store = _open(options, f"{name} heartbeat", HEARTBEAT_ANSWER_SECONDS)
         self._keeper = Housekeeper(_open(options, f"{name} housekeeping"), clock, self.state, self.identity, inputs_id)
         candidate = make_candidate(
-            options.coordinator, self._store, clock, self.state.wakeup, self.identity, settings.session
+            options.coordinator,
+            self._store,
+            clock,
+            self.state.wakeup,
+            self.identity,
+            settings.session,
+            options.access,
+            self.state.saw_servers,
         )
         lease = None
         if options.coordinator != DATABASE:
@@ -137,6 +144,7 @@ def run_node(options: NodeOptions) -> None:
     coordinator, ``OldSchema`` where its tables are not this version's, ``InvalidSetting``; and whatever fault of
     Sexton's own ended the node.
     """
+    check_coordinator(options.coordinator, options.access)
     log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
     news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
     with on_ending_signals(news.put):

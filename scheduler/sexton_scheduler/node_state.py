@@ -5,6 +5,7 @@ other threads see the old one or the new one. Who writes what:
 
 * the loop: ``leading``, ``settings``, ``view``;
 * the heartbeat: ``superseded_term``, once a beat of that term was refused;
+* the candidate's watch: ``coordinator_servers``;
 * anybody: ``stop()``.
 """
 
@@ -35,7 +36,6 @@ class NodeView:
     coordinator_status: str = ""
     clock_offset: timedelta = timedelta(0)
     claims_upto: datetime | None = None
-    coordinator_servers: tuple[CoordinatorServer, ...] = ()
     clock_jump: timedelta | None = None  # while the database's clock is in doubt
 
 
@@ -49,6 +49,7 @@ class NodeState:
         self.superseded_term = 0
         self.settings = ClusterSettings()
         self.view = NodeView()
+        self.coordinator_servers: tuple[CoordinatorServer, ...] = ()
         self.is_stopping = False
 
     def lead(self, leading: Leading) -> None:
@@ -64,6 +65,10 @@ class NodeState:
         """A statement said that ``term`` is over; the loop steps down at its next step."""
         self.superseded_term = max(self.superseded_term, term)
         self.wakeup.set()
+
+    def saw_servers(self, servers: tuple[CoordinatorServer, ...]) -> None:
+        """The coordinator's servers said what they are."""
+        self.coordinator_servers = servers
 
     @property
     def is_superseded(self) -> bool:

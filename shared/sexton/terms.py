@@ -89,8 +89,8 @@ class TermTaken:
 class CoordinatorServer:
     """A server of the coordinator as one node sees it.
 
-    ``state``: ``leader``, ``follower``, ``observer``, ``standalone``, ``read-only``; ``not serving`` (it answers, and
-    has no quorum), ``silent`` (connected, no answer) or ``refused``.
+    ``state``: ``leader``, ``follower``, ``observer``, ``standalone``, ``read-only``; ``answers`` (and may not say
+    which); ``not serving`` (it answers, and has no quorum), ``silent`` (no answer in time) or ``refused``.
     """
 
     address: str

@@ -54,7 +54,7 @@ def becomes(candidate: ZooKeeperCandidate, *wanted: Standing) -> Standing:
 
 def expire_session(server: ZooKeeperServer, candidate: ZooKeeperCandidate) -> None:
     """End a live session from outside: a second client takes it over and closes it."""
-    thief = KazooClient(hosts=server.hosts, client_id=candidate._client.client_id, timeout=SESSION.total_seconds())
+    thief = KazooClient(hosts=server.hosts, client_id=candidate._connection.client.client_id, timeout=SESSION.total_seconds())
     thief.start(timeout=LONG)
     thief.stop()
     thief.close()

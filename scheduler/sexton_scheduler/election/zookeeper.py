@@ -1,285 +1,399 @@
-"""Election by ZooKeeper: kazoo's lock recipe, in a campaign thread of its own.
+"""Election by ZooKeeper: kazoo's lock recipe, in a campaign thread of its own, and a watch beside it.
 
 What kazoo promises and what it does not, and what follows from it here:
 
 * A ``Lock`` object that has lived through an expired session never wins again, while its
-  ``is_acquired`` stays true. So every campaign makes a fresh ``Lock``, and an election is
-  believed only while the present session is the one it was won in.
+  ``is_acquired`` stays true. So every campaign makes a fresh one, and an election is
+  believed only while the present session of the present connection is the one it was won in.
+* A win may arrive late: after a resignation, after the next campaign has begun, after the
+  session is gone. So campaigns are numbered, and a win counts for the campaign that is
+  wanted; any other is taken back.
 * A call to ZooKeeper from a state listener blocks the client for ever. So the listener
   takes a short lock, sets flags, and wakes others.
 * A fresh ``Lock`` queues behind a znode that an earlier campaign of the same session left
   (a resignation whose answer was lost). So each campaign first removes its session's own.
-* ``stop`` can hang. So closing happens in a daemon thread and is waited for briefly.
+* A client may end for good, or be refused for ever (``connection``). So the watch asks the
+  servers every ``WATCH_EVERY`` what they are (``probe``), and where they serve, and this
+  client is not served, or is dead, it puts a fresh one in its place; the session before
+  lapses. Where no server serves, the client is left to wait: its session may live on.
+* Nobody tells an elected node that its znode was deleted. So the watch looks for it.
 
-Znodes: ``<path>/election/<uuid>__lock__<sequence>``, ephemeral, with the node's name,
-address and version as JSON. The path is made where it is missing. Nothing here is a
-safety property (invariant 1): a wrong answer costs a lost compare-and-set, no more.
+Threads: the campaign's, the watch's, and kazoo's. Znodes: ``<path>/election/<uuid>__lock__<sequence>``,
+ephemeral, with the node's name, address and version as JSON. The path is made where it is missing, also again.
+Nothing here is a safety property (invariant 1): a wrong answer costs a lost compare-and-set, no more.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
 
-from kazoo.client import KazooClient, KazooState
+import structlog
+from kazoo.client import KazooState
 from kazoo.exceptions import CancelledError, KazooException
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.retry import KazooRetry
 
 from sexton.clock import Wakeup
-from sexton.errors import InvalidSetting
-from sexton.terms import ElectedBy
+from sexton.settings import format_duration
+from sexton.terms import CoordinatorServer, ElectedBy
+from sexton_scheduler.election import line
 from sexton_scheduler.election.candidate import NodeIdentity, Standing
+from sexton_scheduler.election.connection import Connection, Contender
+from sexton_scheduler.election.ensemble import Ensemble, Entrance
+from sexton_scheduler.election.line import Place
+from sexton_scheduler.election.permissions import open_to_anybody
+from sexton_scheduler.election.probe import ServerAnswer, ask_servers
+from sexton_scheduler.election.trouble_log import TroubleLog
+from sexton_scheduler.election.troubles import of_answer
+from sexton_scheduler.election.verdicts import hopeless
 
-SCHEME = "zookeeper://"
-_ANSWER_WITHIN = 3.0  # seconds for one question of `confirm` or `resign`
+__all__ = ["Ensemble", "Entrance", "ZooKeeperCandidate"]
+
+WATCH_EVERY = 2.0
 _CLOSE_WITHIN = 3.0
 _RETRY_EVERY = 0.5
-_SEQUENCE_DIGITS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Ensemble:
-    """Where ZooKeeper is: ``hosts`` as kazoo takes them, and the path under which all znodes lie."""
-
-    hosts: str
-    path: str
-
-    @classmethod
-    def parse(cls, coordinator: str) -> Ensemble:
-        """Read ``zookeeper://h1:2181,h2:2181/sexton``; raises InvalidSetting."""
-        hosts, _, path = coordinator.removeprefix(SCHEME).partition("/")
-        if not coordinator.startswith(SCHEME) or not hosts or any(not host for host in hosts.split(",")):
-            raise InvalidSetting(
-                f"coordinator {coordinator!r} names no ZooKeeper servers",
-                hint="write e.g. zookeeper://zk1:2181,zk2:2181,zk3:2181/sexton",
-            )
-        return cls(hosts, "/" + path.strip("/") if path.strip("/") else "/sexton")
-
-
-@dataclass(frozen=True, slots=True)
-class _Election:
-    """A won campaign: its znode's name, and the session it was won in."""
-
-    znode: str
-    session: int
 
 
 class ZooKeeperCandidate:
-    """A ``Candidate`` on a ZooKeeper ensemble. The methods are for one thread; the campaign runs in another."""
+    """A ``Candidate`` on a ZooKeeper ensemble. The methods are for one thread; the campaign runs in another.
+
+    ``saw_servers`` is called in the watch's thread with what each server said of itself.
+    """
 
     elected_by = ElectedBy.ZOOKEEPER
 
-    def __init__(self, ensemble: Ensemble, identity: NodeIdentity, session: timedelta, wakeup: Wakeup) -> None:
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        identity: NodeIdentity,
+        session: timedelta,
+        wakeup: Wakeup,
+        entrance: Entrance | None = None,
+        saw_servers: Callable[[tuple[CoordinatorServer, ...]], None] = lambda _: None,
+    ) -> None:
         self._ensemble = ensemble
-        self._folder = f"{ensemble.path}/election"
+        self._folder = ensemble.folder
+        self._entrance = entrance or Entrance()
         self._identity = json.dumps(asdict(identity))
-        self._session_wanted = session
         self._wakeup = wakeup
-        self._guard = threading.Lock()  # held for moments, never across a call to ZooKeeper
+        self._saw_servers = saw_servers
+        self._log = structlog.get_logger("sexton.scheduler").bind(node=identity.name)
+        self._changed = threading.Condition()  # held for moments, never across a call to ZooKeeper
+        # all below: under _changed
+        self._session_wanted = session
         self._standing = Standing.OUT
-        self._election: _Election | None = None
-        self._contender: Any = None
-        self._expiries = 0
-        self._wanted = threading.Event()
-        self._closed = threading.Event()
-        self._connected = threading.Event()
-        self._client: Any = None
-        self._session_used: timedelta | None = None
-        self._thread = threading.Thread(target=self._run, name="sexton-campaign", daemon=True)
-        self._thread.start()
+        self._campaigns = 0
+        self._wanted: int | None = None  # the number of the campaign that is not decided yet
+        self._election: Place | None = None
+        self._contender: Contender | None = None
+        self._connection: Connection | None = None
+        self._is_closed = False
+        # not under it
+        self._closing = threading.Event()
+        self._troubles = TroubleLog(self._log)
+        self._warned: set[str] = set()  # once per process
+        self._threads = (
+            threading.Thread(target=self._run, name="sexton-campaign", daemon=True),
+            threading.Thread(target=self._watch, name="sexton-zookeeper-watch", daemon=True),
+        )
+        for thread in self._threads:
+            thread.start()
 
     # --- the protocol ----------------------------------------------------------------------------
 
     def campaign(self) -> None:
-        with self._guard:
-            if self._closed.is_set() or self._standing not in (Standing.OUT, Standing.LOST):
+        with self._changed:
+            if self._is_closed or self._standing not in (Standing.OUT, Standing.LOST):
                 return
             self._election = None
-            self._standing = Standing.WAITING if self._connected.is_set() else Standing.AWAY
-            self._wanted.set()
+            self._standing = Standing.WAITING if self._is_connected() else Standing.AWAY
+            self._campaigns += 1
+            self._wanted = self._campaigns
+            self._changed.notify_all()
 
     def standing(self) -> Standing:
-        with self._guard:
+        with self._changed:
             return self._standing
 
     def confirm(self) -> bool:
-        with self._guard:
-            election, client = self._election, self._client
+        with self._changed:
+            election = self._election
             if election is None or self._standing is not Standing.ELECTED:
                 return False
         try:
-            _answer(client.sync_async(self._folder))
-            znodes: list[str] = _answer(client.get_children_async(self._folder))
-            stat = _answer(client.exists_async(f"{self._folder}/{election.znode}"))
-        except (KazooException, KazooTimeoutError):
+            holds = line.is_first(election, self._folder)
+        except (KazooException, KazooTimeoutError) as error:
+            self._note_answer(error)
             return False
-        first = min(znodes, key=_sequence, default=None)
-        holds = (
-            first == election.znode
-            and stat is not None
-            and stat.ephemeralOwner == election.session == client.client_id[0]
-        )
         if not holds:
-            with self._guard:
-                if self._election is election:
-                    self._standing = Standing.LOST
-        return holds
+            self._void(election)
+        with self._changed:  # it may have been suspended or lost while the answers were on their way
+            return holds and self._election is election and self._standing is Standing.ELECTED
 
     def resign(self) -> None:
-        with self._guard:
-            self._wanted.clear()
-            election, client, contender = self._election, self._client, self._contender
-            self._election = None
+        with self._changed:
+            self._wanted = None
+            election, self._election = self._election, None
+            is_held = self._standing in (Standing.ELECTED, Standing.SUSPENDED)
             self._standing = Standing.OUT
-        if contender is not None:
-            contender.cancel()
-        if election is not None:
-            self._remove(client, election.znode)
+            self._cancel_contender()
+        if election is not None and is_held:
+            line.remove(election, self._folder)
+
+    def seated(self) -> None:
+        """Nothing: ZooKeeper's line decides who is confirmed."""
 
     def adopt(self, session: timedelta) -> None:
-        self._session_wanted = session
+        with self._changed:
+            if session == self._session_wanted:
+                return
+            self._session_wanted = session
+            if self._wanted is not None:  # whoever waits may as well wait in a session of the new length
+                self._cancel_contender()
+                self._changed.notify_all()
 
     def describe(self) -> str:
-        with self._guard:
-            client = self._client
-        if client is None or client.client_id is None:
-            return f"ZooKeeper {self._ensemble.hosts}, connecting"
-        state = "connected" if self._connected.is_set() else "not connected"
-        return f"ZooKeeper session {client.client_id[0]:#x}, {state}"
+        with self._changed:
+            connection = self._connection
+        session_id = connection.session_id if connection is not None else None
+        if connection is None or session_id is None:
+            words = [f"connecting to {self._ensemble.hosts}"]
+        else:
+            given, server = connection.session_given, connection.server
+            words = [f"session {session_id:#x}", *([format_duration(given)] if given else [])]
+            if connection.is_connected:
+                words.append(f"connected to {server}" if server else "connected")
+            else:
+                words.append("not connected")
+        trouble = self._troubles.now
+        return ", ".join(words) + ("" if trouble is None else f": {trouble.sentence}")
 
     def close(self) -> None:
-        if self._closed.is_set():
-            return
+        with self._changed:
+            if self._is_closed:
+                return
         self.resign()
-        self._closed.set()
-        self._wanted.set()
-        self._connected.set()  # whoever waits for it looks at _closed
-        self._thread.join(_CLOSE_WITHIN)
-        self._close_client()
+        with self._changed:
+            self._is_closed = True
+            connection, self._connection = self._connection, None
+            self._changed.notify_all()
+        self._closing.set()
+        deadline = time.monotonic() + _CLOSE_WITHIN
+        stopping = [connection.stop()] if connection is not None else []
+        for thread in (*stopping, *self._threads):
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     # --- the campaign's thread ---------------------------------------------------------------------
 
     def _run(self) -> None:
-        while True:
-            self._wanted.wait()
-            if self._closed.is_set():
-                return
+        while (number := self._next_campaign()) is not None:
             try:
-                self._campaign()
-            except (KazooException, KazooTimeoutError, CancelledError, ConnectionError):
-                self._closed.wait(_RETRY_EVERY)
+                self._campaign(number)
+            except CancelledError:
+                continue
+            except Exception as error:
+                self._stumbled(error)
 
-    def _campaign(self) -> None:
+    def _next_campaign(self) -> int | None:
+        """The number of the campaign that is wanted, once one is; None once closed."""
+        with self._changed:
+            while self._wanted is None and not self._is_closed:
+                self._changed.wait()
+            return None if self._is_closed else self._wanted
+
+    def _campaign(self, number: int) -> None:
         """One fresh lock: returns when it has won, or when the campaign was given up."""
-        client = self._open_client()
-        self._connected.wait()
-        if self._closed.is_set() or not self._wanted.is_set():
+        connection = self._connected(number)
+        session_id = None if connection is None else connection.session_id
+        if connection is None or session_id is None:
             return
-        with self._guard:
-            expiries = self._expiries
-        self._remove_leftovers(client)
-        contender = client.Lock(self._folder, self._identity)
-        with self._guard:
-            if not self._wanted.is_set():
+        self._prepare(connection, session_id)
+        contender = connection.contender(self._folder, self._identity)
+        with self._changed:
+            if self._wanted != number or self._connection is not connection:
                 return
             self._contender = contender
+        self._troubles.admitted()
         try:
             won = contender.acquire()
         finally:
-            with self._guard:
+            with self._changed:
                 self._contender = None
-        if not won:
-            return
-        with self._guard:
-            still_wanted = self._wanted.is_set() and not self._closed.is_set()
-            if still_wanted and self._expiries == expiries:
-                self._election = _Election(contender.node, client.client_id[0])
-                self._standing = Standing.ELECTED if self._connected.is_set() else Standing.SUSPENDED
-                self._wanted.clear()
+        place = Place(contender.node, connection, session_id)
+        if won and not self._accept(number, place):
+            line.remove(place, self._folder)
+
+    def _accept(self, number: int, election: Place) -> bool:
+        """Whether this win counts: its campaign is still the one that is wanted, and its session may live."""
+        with self._changed:
+            connection = election.connection
+            is_current = self._connection is connection and connection.session_id == election.session_id
+            if self._wanted != number or not is_current or self._is_closed:
+                return False
+            self._wanted = None
+            self._election = election
+            self._standing = Standing.ELECTED if connection.is_connected else Standing.SUSPENDED
         self._wakeup.set()
-        if not still_wanted:
-            self._remove(client, contender.node)
+        return True
 
-    def _open_client(self) -> Any:
-        """The running client; a new one where the session's length was changed."""
-        if self._client is not None and self._session_used == self._session_wanted:
-            return self._client
-        self._close_client()
-        self._connected.clear()
-        client = KazooClient(
-            hosts=self._ensemble.hosts,
-            timeout=self._session_wanted.total_seconds(),
-            connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
-        )
-        client.add_listener(self._on_state)
-        with self._guard:
-            self._client, self._session_used = client, self._session_wanted
-        client.start_async()
-        return client
+    def _connected(self, number: int) -> Connection | None:
+        """The running connection, once it is connected, of the length that is wanted; None where the campaign ended."""
+        while True:
+            outdated = None
+            with self._changed:
+                if self._is_closed or self._wanted != number:
+                    return None
+                connection = self._connection
+                if connection is not None and connection.session_wanted != self._session_wanted:
+                    outdated = connection
+                elif connection is None:
+                    connection = Connection(
+                        self._ensemble, self._entrance, self._session_wanted, self._on_state, self._troubles.note
+                    )
+                    connection.open()
+                    self._connection = connection
+                elif connection.is_connected:
+                    return connection
+                else:
+                    self._changed.wait(1.0)
+            if outdated is not None:
+                self._replace(outdated)
 
-    def _remove_leftovers(self, client: Any) -> None:
-        """Delete znodes that an earlier campaign of this very session left in the line."""
+    def _prepare(self, connection: Connection, session_id: int) -> None:
+        """Make the path, and delete znodes that an earlier campaign of this very session left in the line."""
+        client = connection.client
         client.ensure_path(self._folder)
-        for znode in client.get_children(self._folder):
-            stat = client.exists(f"{self._folder}/{znode}")
-            if stat is not None and stat.ephemeralOwner == client.client_id[0]:
-                self._remove(client, znode)
+        if self._entrance.login is not None and "open" not in self._warned:
+            for path in open_to_anybody(client, (self._ensemble.path, self._folder)):
+                self._warned.add("open")
+                self._log.warning(
+                    "zookeeper.path_open_to_anybody",
+                    path=path,
+                    hint=f"it was made without the login; setAcl {path} so that others cannot write there",
+                )
+        line.remove_leftovers(connection, session_id, self._folder)
 
-    def _remove(self, client: Any, znode: str) -> None:
-        """Delete a znode of ours; where ZooKeeper does not answer, the session's end will."""
+    def _stumbled(self, error: Exception) -> None:
+        """A campaign ended on an error; what an operator must know is said, and the next one begins soon."""
+        self._note_answer(error)
+        with self._changed:
+            if not self._is_closed:
+                self._changed.wait(_RETRY_EVERY)
+
+    def _note_answer(self, error: Exception) -> None:
+        self._troubles.note(of_answer(self._folder, error, has_login=self._entrance.login is not None))
+
+    # --- the watch's thread ------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        while not self._is_closed:
+            try:
+                answers = tuple(ask_servers(self._ensemble.servers, self._entrance.tls))
+                if not self._is_closed:
+                    self._saw_servers(tuple(answer.server for answer in answers))
+                    self._look_after_connection(answers)
+                    self._look_after_election()
+                self._troubles.say()
+            except Exception:  # the watch must outlive whatever it sees
+                self._log.exception("zookeeper.watch_failed")
+            self._closing.wait(WATCH_EVERY)
+
+    def _look_after_connection(self, answers: Sequence[ServerAnswer]) -> None:
+        with self._changed:
+            connection = self._connection
+        if connection is None:
+            return
+        self._compare_session(connection)
+        reason = hopeless(connection, answers, time.monotonic())
+        if reason is not None:
+            self._log.warning("zookeeper.client_replaced", reason=reason)
+            self._replace(connection)
+
+    def _compare_session(self, connection: Connection) -> None:
+        wanted, given = connection.session_wanted, connection.session_given
+        if given is None or given == wanted or f"session {wanted}" in self._warned:
+            return
+        self._warned.add(f"session {wanted}")
+        self._log.warning(
+            "zookeeper.session_bounded",
+            asked=format_duration(wanted),
+            given=format_duration(given),
+            hint="servers allow 2 to 20 ticks; set minSessionTimeout, maxSessionTimeout there, or the session here",
+        )
+
+    def _look_after_election(self) -> None:
+        with self._changed:
+            election = self._election
+            if election is None or self._standing is not Standing.ELECTED:
+                return
         try:
-            _answer(client.delete_async(f"{self._folder}/{znode}"))
+            holds = line.exists(election, self._folder)
         except (KazooException, KazooTimeoutError):
             return
+        if not holds:
+            self._void(election)
 
-    def _close_client(self) -> None:
-        with self._guard:
-            client, self._client = self._client, None
-        if client is None:
-            return
-        client.remove_listener(self._on_state)
-        stopping = threading.Thread(target=_stop, args=(client,), name="sexton-zookeeper-stop", daemon=True)
-        stopping.start()
-        stopping.join(_CLOSE_WITHIN)
+    def _void(self, election: Place) -> None:
+        """ZooKeeper says that this election does not hold."""
+        with self._changed:
+            if self._election is election and self._standing in (Standing.ELECTED, Standing.SUSPENDED):
+                self._standing = Standing.LOST
+        self._wakeup.set()
+
+    def _replace(self, connection: Connection) -> None:
+        """Give a connection up with its session; the next campaign opens another."""
+        with self._changed:
+            if self._connection is not connection:
+                return
+            self._connection = None
+            self._sink()
+            self._cancel_contender()
+            self._changed.notify_all()
+        connection.stop()
+        self._wakeup.set()
 
     # --- kazoo's thread: flags only ----------------------------------------------------------------
 
-    def _on_state(self, state: str) -> None:
-        with self._guard:
+    def _on_state(self, connection: Connection, state: str) -> None:
+        with self._changed:
+            if connection is not self._connection:
+                return
             if state == KazooState.CONNECTED:
-                self._connected.set()
-                if self._standing is Standing.AWAY:
-                    self._standing = Standing.WAITING
-                elif self._standing is Standing.SUSPENDED and self._election is not None:
-                    same = self._client is not None and self._client.client_id[0] == self._election.session
-                    self._standing = Standing.ELECTED if same else Standing.LOST
-            else:
-                self._connected.clear()
+                self._troubles.connected()
+                self._rise(connection)
+            elif state == KazooState.SUSPENDED:
                 if self._standing is Standing.WAITING:
                     self._standing = Standing.AWAY
                 elif self._standing is Standing.ELECTED:
                     self._standing = Standing.SUSPENDED
-            if state == KazooState.LOST:
-                self._expiries += 1
-                if self._standing is Standing.SUSPENDED:
-                    self._standing = Standing.LOST
-                if self._contender is not None:
-                    self._contender.cancel()
+            else:
+                self._sink()
+                self._cancel_contender()
+            self._changed.notify_all()
         self._wakeup.set()
 
+    def _rise(self, connection: Connection) -> None:
+        """Connected. Under ``_changed``."""
+        if self._standing is Standing.AWAY:
+            self._standing = Standing.WAITING
+        elif self._standing is Standing.SUSPENDED and self._election is not None:
+            same = self._election.session_id == connection.session_id
+            self._standing = Standing.ELECTED if same else Standing.LOST
 
-def _answer(result: Any) -> Any:
-    return result.get(timeout=_ANSWER_WITHIN)
+    def _sink(self) -> None:
+        """The session is gone. Under ``_changed``."""
+        if self._standing is Standing.WAITING:
+            self._standing = Standing.AWAY
+        elif self._standing in (Standing.ELECTED, Standing.SUSPENDED):
+            self._standing = Standing.LOST
 
+    def _cancel_contender(self) -> None:
+        if self._contender is not None:
+            self._contender.cancel()
 
-def _sequence(znode: str) -> str:
-    return znode[-_SEQUENCE_DIGITS:]
-
-
-def _stop(client: Any) -> None:
-    client.stop()
-    client.close()
+    def _is_connected(self) -> bool:
+        return self._connection is not None and self._connection.is_connected
