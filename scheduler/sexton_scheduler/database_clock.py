@@ -1,8 +1,8 @@
 """The database's clock as a node follows it, and what it does when that clock jumps.
 
 Every reading of the cluster row is one of the clock too. After a jump of more than
-2 s the leader decides nothing until a second node reads the same, or until a lone
-node has waited; both are recorded as events.
+2 s the leader decides nothing until a second node reads the same, an operator says
+`sexton clock accept`, or a lone node has waited; jump and acceptance are recorded as events.
 """
 
 from __future__ import annotations
@@ -38,11 +38,18 @@ class DatabaseClock:
         answered_at = self._clock.elapsed()
         self._time.observe(state.database_now, asked_at, answered_at)
         self.host_offset = state.database_now - self._clock.wall()
-        if self._trust.saw(self._time.is_trusted, answered_at):
-            self._log.warning("clock.jumped", jump_seconds=self._jump_seconds(), node=self._node)
+        if self._trust.saw(self._time.is_trusted, answered_at, state.clock_accepts):
+            jump = self._jump_seconds()
+            self._log.warning("clock.jumped", jump_seconds=jump, node=self._node)
+            self._store.edits.record(self._node, "clock.jumped", {"jump_seconds": jump})
         if self._trust.is_in_doubt:
-            self._reconsider(state.database_now, asked_at, answered_at)
+            self._reconsider(state, asked_at, answered_at)
         return state
+
+    @property
+    def jump(self) -> timedelta | None:
+        """By how much the clock jumped, while that is in doubt."""
+        return self._time.jump
 
     @property
     def may_decide(self) -> bool:
@@ -53,16 +60,16 @@ class DatabaseClock:
         """Database time now (UTC); after the first ``read_cluster``."""
         return self._time.now()
 
-    def _reconsider(self, database_now: datetime, asked_at: float, answered_at: float) -> None:
+    def _reconsider(self, state: ClusterState, asked_at: float, answered_at: float) -> None:
         others = [
             node.clock_offset for node in self._store.reads.nodes() if node.name != self._node and node.age <= _FRESH
         ]
-        reason = self._trust.reason_to_accept(answered_at, self.host_offset, others)
+        reason = self._trust.reason_to_accept(answered_at, state.clock_accepts, self.host_offset, others)
         if reason is None:
             return
         jump = self._jump_seconds()
-        self._time.accept(database_now, asked_at, answered_at)
-        self._trust.saw(True, answered_at)
+        self._time.accept(state.database_now, asked_at, answered_at)
+        self._trust.saw(True, answered_at, state.clock_accepts)
         self._log.warning("clock.accepted", jump_seconds=jump, reason=reason, node=self._node)
         self._store.edits.record(self._node, "clock.accepted", {"jump_seconds": jump, "reason": reason})
 

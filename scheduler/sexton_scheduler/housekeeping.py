@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
-from sexton.clock import Clock
+from sexton.clock import Clock, DatabaseTime
 from sexton.decisions import LateJob
 from sexton.errors import DatabaseUnreachable
 from sexton.late_claims import decide_late, newly_fired, with_starts
@@ -27,6 +27,7 @@ from sexton_scheduler.node_state import NodeState
 
 LONGEST_BREAK = 5.0
 LATE_JOBS_AT_ONCE = 100
+LOOP_LOOKS_WITHIN = 5.0  # seconds in which the loop, woken, has seen a jump of the clock too
 _log = structlog.get_logger("sexton.scheduler")
 
 
@@ -41,6 +42,11 @@ class Housekeeper:
     inputs_id: str
     reach: Reach = field(default_factory=lambda: Reach(LONGEST_BREAK))
     definitions: DefinitionCache = field(default_factory=DefinitionCache)
+    time: DatabaseTime = field(init=False)
+    jumped_at: float | None = None  # when the database's clock was last seen to have jumped, in elapsed seconds
+
+    def __post_init__(self) -> None:
+        self.time = DatabaseTime(self.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,12 @@ class Duty:
 
 
 def requeue_expired(keeper: Housekeeper) -> int:
-    """Give claims whose lease ran out to other workers, if this node has reached the database for one lease."""
+    """Give claims whose lease ran out to other workers, if this node has reached the database for one lease.
+
+    A jump of the database's clock is a break too: it ends leases that no worker had the time to renew.
+    """
+    asked_at = keeper.clock.elapsed()
+    _mind_jumps(keeper, keeper.store.now(), asked_at)
     if keeper.reach.unbroken_for() < keeper.state.settings.lease.total_seconds():
         return 0
     requeued = keeper.store.grants.requeue_expired()
@@ -68,11 +79,15 @@ def sweep(keeper: Housekeeper) -> int:
 
 
 def decide_late_claims(keeper: Housekeeper) -> int:
-    """Decide the claims that nobody started in time, job by job; leader only."""
+    """Decide the claims that nobody started in time, job by job; leader only, by a clock that is not in doubt."""
     leading = keeper.state.leading
     if leading is None:
         return 0
-    now = keeper.store.now()
+    asked_at = keeper.clock.elapsed()
+    cluster = keeper.store.terms.cluster()
+    if not _mind_jumps(keeper, cluster.database_now, asked_at) or cluster.halted:
+        return 0
+    now = cluster.database_now
     jobs = _late_jobs(keeper)
     settings = keeper.state.settings
     plans = [plan for job in jobs if (plan := decide_late(job, now, leading.term)) is not None]
@@ -145,6 +160,20 @@ def perform(duty: Duty, keeper: Housekeeper) -> int:
         return 0
     keeper.reach.succeeded(keeper.clock.elapsed())
     return done
+
+
+def _mind_jumps(keeper: Housekeeper, database_now: datetime, asked_at: float) -> bool:
+    """Take a reading of the database's clock; whether ticks may be decided by it. The loop decides what to believe:
+    after a jump it is woken, and given time to doubt."""
+    answered_at = keeper.clock.elapsed()
+    keeper.time.observe(database_now, asked_at, answered_at)
+    if not keeper.time.is_trusted:
+        keeper.time.accept(database_now, asked_at, answered_at)
+        keeper.jumped_at = answered_at
+        keeper.reach.failed()
+        keeper.state.wakeup.set()
+    is_fresh = keeper.jumped_at is not None and answered_at - keeper.jumped_at <= LOOP_LOOKS_WITHIN
+    return not is_fresh and keeper.state.view.clock_jump is None
 
 
 def _late_jobs(keeper: Housekeeper) -> list[LateJob]:

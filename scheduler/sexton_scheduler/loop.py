@@ -20,11 +20,22 @@ import structlog
 from sexton.clock import Clock
 from sexton.errors import DatabaseUnreachable
 from sexton.store.protocol import Store
-from sexton.terms import ClusterState, Confirmation
-from sexton_scheduler.core.leadership import Course, Sighting, confirmation, course, must_campaign
+from sexton.terms import ClusterState, Confirmation, ElectedBy
+from sexton_scheduler.core.leadership import (
+    Course,
+    Force,
+    Sighting,
+    confirmation,
+    course,
+    ends_force,
+    force_seen,
+    must_campaign,
+    yields,
+)
 from sexton_scheduler.core.planner import Planner
 from sexton_scheduler.database_clock import DatabaseClock
 from sexton_scheduler.election.candidate import Candidate, Standing
+from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.job_book import JobBook
 from sexton_scheduler.node_state import Leading, NodeState, NodeView
 from sexton_scheduler.tick_writer import TermOver, TickWriter
@@ -55,7 +66,7 @@ class NodeLoop:
         clock: Clock,
         state: NodeState,
         candidate: Candidate,
-        lease: Candidate | None,
+        lease: DatabaseCandidate | None,
         options: LoopOptions,
     ) -> None:
         self._store = store
@@ -76,6 +87,7 @@ class NodeLoop:
         self._failures = 0
         self._unreached_from = 0.0
         self._said_aside = ""
+        self._away_at: float | None = None  # when the coordinator was last away
         self._is_done = False
         self._log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
 
@@ -141,16 +153,34 @@ class NodeLoop:
     def _sight(self) -> Sighting:
         leading = self._state.leading
         may_lead = self._may_lead()
-        campaigns = may_lead and not self._state.is_stopping
+        force = force_seen(self._cluster.forced_to if self._cluster else None, self._options.name)
+        campaigns = may_lead and not self._state.is_stopping and force is not Force.ELSEWHERE
+        standing = self._candidate.standing()
+        if standing is Standing.AWAY:
+            self._away_at = self._clock.elapsed()
+        # After the candidate: whoever was elected by a hand-over then sees the empty seat.
+        lease = None if self._lease is None or leading is not None else _standing(self._lease, campaigns)
+        lets_pass = leading is None and self._yields()
+        if campaigns and not lets_pass:
+            standing = _standing(self._candidate, campaigns)
         return Sighting(
-            standing=_standing(self._candidate, campaigns),
-            lease=None if self._lease is None or leading is not None else _standing(self._lease, campaigns),
+            standing=standing,
+            lease=lease,
+            force=force,
+            yields=lets_pass,
             is_leading=leading is not None,
             is_superseded=self._state.is_superseded,
             may_lead=may_lead,
             is_asked_to_resign=self._is_asked_to_resign(),
             is_stopping=self._state.is_stopping,
         )
+
+    def _yields(self) -> bool:
+        """Whether this follower lets the leader come first at a coordinator that is back."""
+        if self._lease is None or self._away_at is None:
+            return False
+        since_away = self._clock.elapsed() - self._away_at
+        return yields(since_away, self._lease.leader_still_for(), self._state.settings.session.total_seconds())
 
     def _may_lead(self) -> bool:
         """Whether this node's inputs are the cluster's (invariant 8)."""
@@ -170,6 +200,7 @@ class NodeLoop:
             coordinator_status=self._candidate.describe(),
             clock_offset=self._time.host_offset,
             claims_upto=self._planner.claims_upto() if leading else None,
+            clock_jump=self._time.jump,
         )
 
     # --- acting ---
@@ -178,25 +209,41 @@ class NodeLoop:
         if chosen is Course.LEAD:
             return self._lead()
         if chosen is Course.TAKE:
-            return self._take(self._candidate, Confirmation.CONFIRMED)
+            return self._take_if_confirmed(self._candidate, Confirmation.CONFIRMED)
         if chosen is Course.TAKE_BY_LEASE and self._lease is not None:
-            return self._take(self._lease, Confirmation.DEGRADED)
+            return self._take_if_confirmed(self._lease, Confirmation.DEGRADED)
+        if chosen is Course.TAKE_BY_FORCE:
+            return self._take_by_force()
         if chosen is Course.HAND_OVER:
             return self._hand_over()
         if chosen is Course.STEP_DOWN:
             return self._step_down()
         if chosen is Course.STAND_ASIDE:
             self._stand_aside()
+        elif chosen is Course.YIELD:
+            self._log.info("candidate.yields", leader=self._cluster.leader if self._cluster else None)
+            self._candidate.resign()
         return min(self._look_every(), self._options.poll.total_seconds())
 
-    def _take(self, candidate: Candidate, confirmed: Confirmation) -> float:
+    def _take_if_confirmed(self, candidate: Candidate, confirmed: Confirmation) -> float:
         """Take the term: read it, ask the coordinator once more, compare and set; start over where it had moved."""
         self._cluster = self._time.read_cluster()
         if not candidate.confirm():
             return self._look_every()
-        taken = self._store.terms.take(self._cluster.term, self._options.name, candidate.elected_by)
+        self._take(self._cluster, candidate.elected_by, confirmed)
+        return 0.0
+
+    def _take_by_force(self) -> float:
+        """Take the term because an operator says so; the coordinator confirms it when it can."""
+        self._cluster = self._time.read_cluster()
+        if self._take(self._cluster, ElectedBy.FORCED, Confirmation.UNCONFIRMED):
+            self._candidate.seated()
+        return 0.0
+
+    def _take(self, cluster: ClusterState, elected_by: ElectedBy, confirmed: Confirmation) -> bool:
+        taken = self._store.terms.take(cluster.term, self._options.name, elected_by)
         if taken is None:
-            return 0.0  # invariant 6: lost, as is normal
+            return False  # invariant 6: lost, as is normal
         self._cluster = None  # what was read is of the term before
         self._state.lead(Leading(taken.term, confirmed))
         self._writer = TickWriter(self._store, self._clock, self._planner, self._book, taken.term)
@@ -204,11 +251,11 @@ class NodeLoop:
         self._log.info(
             "leader.elected",
             term=taken.term,
-            by=candidate.elected_by.value,
+            by=elected_by.value,
             predecessor=taken.predecessor,
             predecessor_ended=taken.predecessor_ended.value,
         )
-        return 0.0
+        return True
 
     def _lead(self) -> float:
         leading, writer, cluster = self._state.leading, self._writer, self._cluster
@@ -217,6 +264,7 @@ class NodeLoop:
         self._note_confirmation(leading)
         if cluster.term != writer.term:
             raise TermOver
+        self._mind_force(cluster)
         if cluster.halted or not self._time.may_decide:
             return self._leader_look
         if not self._has_begun:
@@ -230,6 +278,15 @@ class NodeLoop:
         if now is not leading.confirmation:
             self._state.lead(Leading(leading.term, now))
             self._log.info("leader.confirmation", term=leading.term, confirmation=now.value)
+
+    def _mind_force(self, cluster: ClusterState) -> None:
+        """End a force that has done its work, or whose node is gone."""
+        leading = self._state.leading
+        force = force_seen(cluster.forced_to, self._options.name)
+        if leading is not None and ends_force(force, leading.confirmation, has_lapsed=cluster.has_lapsed_force):
+            self._store.terms.end_force(leading.term)
+            self._log.info("leader.force_ended", term=leading.term, has_lapsed=cluster.has_lapsed_force)
+            self._cluster = None  # look again
 
     def _hand_over(self) -> float:
         leading = self._state.leading
@@ -253,7 +310,7 @@ class NodeLoop:
         self._cluster = None  # look again before the next campaign
 
     def _stand_aside(self) -> None:
-        if self._cluster is not None and self._cluster.inputs_id != self._said_aside:
+        if self._cluster is not None and not self._may_lead() and self._cluster.inputs_id != self._said_aside:
             self._said_aside = self._cluster.inputs_id
             self._log.warning(
                 "node.stands_aside",

@@ -141,6 +141,8 @@ class TickWriter:
         for fault in list(self._planner.faults.values()):
             done = self._store.ticks.quarantine(self.term, fault.job_id, fault.reason)
             self._planner.faults.pop(fault.job_id, None)
+            if not done:  # by another already; or the cluster was halted a moment ago, and it is to be found again
+                self._book.expect_changes([fault.job_id])
             self._log.error("job.quarantined", job=fault.name, reason=fault.reason, recorded=done)
 
 

@@ -185,6 +185,8 @@ class ScriptedCandidate:
         self.resigned += 1
         self.now = Standing.OUT
 
+    def seated(self) -> None: ...
+
     def adopt(self, session: timedelta) -> None: ...
 
     def describe(self) -> str:

@@ -1,6 +1,6 @@
 """What a node does about leadership, from what it sees: a pure table of decisions.
 
-    following ──elected, confirmed, term taken──▶ leading ──superseded──▶ following
+    following ──elected or forced, term taken───▶ leading ──superseded──▶ following
                                                     │
                                                     └──asked to resign, stopping──▶ hand over ──▶ following | gone
 
@@ -9,6 +9,10 @@
 * A leader that is superseded steps down at once, gives up its place and campaigns again from the back of the line.
 * While the coordinator is away, a node whose leader lease has lapsed (the heartbeat stood still for
   ``failover.database_after``) may take the term: an ordinary takeover, marked **degraded**.
+* While an operator's force stands, the node it names takes the term whatever the coordinator says, and every other
+  node stands aside, so that it wins the election too. The old leader goes on until it is superseded: no gap.
+* When the coordinator comes back from an outage through which somebody led, the others let that leader come first for
+  two sessions: it is confirmed in its term rather than replaced. A leader that shows no sign of life is not waited for.
 * A node whose inputs differ from the cluster's never campaigns (invariant 8), and hands over if it leads.
 
 Nothing here is a safety property: the term in every statement is (invariant 1).
@@ -22,17 +26,30 @@ from enum import StrEnum
 from sexton.terms import Confirmation
 from sexton_scheduler.election.candidate import Standing
 
+YIELD_SESSIONS = 2.0  # the session of a dead predecessor, first in line, may outlive the outage by 1.45 of its length
+ALIVE_SESSIONS = 0.5  # a living leader beats three times a session
+
 
 class Course(StrEnum):
     """What to do now about leadership."""
 
     STAND_ASIDE = "stand aside"  # no campaign; follow
     FOLLOW = "follow"  # campaign, and wait
+    YIELD = "yield"  # elected, but the leader should be: give up the place
     TAKE = "take"  # elected: confirm with the coordinator, then take the term
     TAKE_BY_LEASE = "take by lease"  # the coordinator is away and the leader lease has lapsed
+    TAKE_BY_FORCE = "take by force"  # an operator names this node
     LEAD = "lead"
     HAND_OVER = "hand over"  # leave the term cleanly, then resign
     STEP_DOWN = "step down"  # superseded: resign, follow
+
+
+class Force(StrEnum):
+    """Where an operator's force points, while it stands."""
+
+    NOWHERE = "nowhere"
+    HERE = "here"
+    ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +63,8 @@ class Sighting:
     may_lead: bool = True  # its inputs are the cluster's
     is_asked_to_resign: bool = False
     is_stopping: bool = False
+    force: Force = Force.NOWHERE
+    yields: bool = False  # as the function below says
 
 
 def course(sighting: Sighting) -> Course:
@@ -56,10 +75,12 @@ def course(sighting: Sighting) -> Course:
         if sighting.is_stopping or sighting.is_asked_to_resign or not sighting.may_lead:
             return Course.HAND_OVER
         return Course.LEAD
-    if sighting.is_stopping or not sighting.may_lead:
+    if sighting.is_stopping or not sighting.may_lead or sighting.force is Force.ELSEWHERE:
         return Course.STAND_ASIDE
+    if sighting.force is Force.HERE:
+        return Course.TAKE_BY_FORCE
     if sighting.standing is Standing.ELECTED:
-        return Course.TAKE
+        return Course.YIELD if sighting.yields else Course.TAKE
     if sighting.standing is Standing.AWAY and sighting.lease is Standing.ELECTED:
         return Course.TAKE_BY_LEASE
     return Course.FOLLOW
@@ -72,6 +93,29 @@ def confirmation(standing: Standing, before: Confirmation) -> Confirmation:
     if before is Confirmation.DEGRADED:
         return before  # until the coordinator is back and has elected somebody
     return Confirmation.UNCONFIRMED
+
+
+def force_seen(forced_to: str | None, node: str) -> Force:
+    """Where a force points, for this node."""
+    if forced_to is None:
+        return Force.NOWHERE
+    return Force.HERE if forced_to == node else Force.ELSEWHERE
+
+
+def ends_force(force: Force, confirmed: Confirmation, *, has_lapsed: bool) -> bool:
+    """Whether the leader, which sees this, ends a force: it has done its work, or its node is gone."""
+    return has_lapsed or (force is Force.HERE and confirmed is Confirmation.CONFIRMED)
+
+
+def yields(since_away: float | None, still_for: float | None, session: float) -> bool:
+    """Whether a follower lets the leader come first: its coordinator was away a moment ago, and the leader lives.
+
+    Seconds: since its candidate last was AWAY (None: never), and for how long the leader's heartbeat has not moved
+    (None: nobody leads, or nothing was seen yet).
+    """
+    if since_away is None or still_for is None:
+        return False
+    return since_away <= YIELD_SESSIONS * session and still_for <= ALIVE_SESSIONS * session
 
 
 def must_campaign(standing: Standing) -> bool:

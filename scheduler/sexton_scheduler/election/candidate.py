@@ -88,6 +88,11 @@ class Candidate(Protocol):
         """
         ...
 
+    def seated(self) -> None:
+        """The node has taken the term in another way (by force). Where the database is the coordinator, that is an
+        election; to another coordinator it means nothing."""
+        ...
+
     def adopt(self, session: timedelta) -> None:
         """Use this session length from the next session or watch on (the cluster's setting has changed)."""
         ...

@@ -35,6 +35,7 @@ class DatabaseCandidate:
         self._watch = HeartbeatWatch()
         self._standing = Standing.OUT
         self._not_before = 0.0
+        self._has_leader = False
 
     def campaign(self) -> None:
         if self._standing is Standing.OUT:
@@ -58,6 +59,16 @@ class DatabaseCandidate:
             self._not_before = self._clock.elapsed() + self._patience
         self._standing = Standing.OUT
 
+    def seated(self) -> None:
+        self._standing = Standing.ELECTED
+
+    def leader_still_for(self) -> float | None:
+        """Seconds for which the leader's heartbeat has stood still, as of the last ``standing``; None where nobody
+        leads, or nothing is known."""
+        if self._standing is not Standing.WAITING or not self._has_leader or self._watch.seen is None:
+            return None
+        return self._watch.still_for()
+
     def adopt(self, session: timedelta) -> None:
         self._patience = session.total_seconds()
 
@@ -70,12 +81,12 @@ class DatabaseCandidate:
 
     def _look(self) -> Standing:
         try:
-            has_leader = self._terms.cluster().leader is not None
+            self._has_leader = self._terms.cluster().leader is not None
             beat = self._terms.heartbeat()
         except DatabaseUnreachable:
             self._watch.interrupted()
             return Standing.AWAY
         elapsed = self._clock.elapsed()
         self._watch.saw(beat.term, beat.counter, elapsed, longest_break=self._patience / 2)
-        is_free = self._empty_seat_at_once and not has_leader and elapsed >= self._not_before
+        is_free = self._empty_seat_at_once and not self._has_leader and elapsed >= self._not_before
         return Standing.ELECTED if is_free or self._watch.still_for() >= self._patience else Standing.WAITING

@@ -189,6 +189,8 @@ class SimulatedCandidate:
             self._coordinator.step_back(session)
         self._round_trip()
 
+    def seated(self) -> None: ...
+
     def adopt(self, session: timedelta) -> None:
         self._length = session
 

@@ -133,7 +133,7 @@ class NodeMachine(Machine):
 
     def _candidates(
         self, process: Process, store: Store, state: NodeState, settings: ClusterSettings
-    ) -> tuple[Candidate, Candidate | None]:
+    ) -> tuple[Candidate, DatabaseCandidate | None]:
         around, clock = self._around, process.clock
         if around.coordinator_url == DATABASE:
             return DatabaseCandidate(store, clock, settings.session), None
