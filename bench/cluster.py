@@ -7,6 +7,7 @@ from the ledger afterwards and nothing polls while it is measured.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import tempfile
 import time
@@ -93,6 +94,10 @@ class BenchCluster:
             for key, value in settings.items():
                 store.edits.set_setting(key, value, "bench")
 
+    def empty(self) -> None:
+        """Forget all jobs and claims; no node may run meanwhile."""
+        self.connection.execute("TRUNCATE jobs, revisions, cursors, slots, claims, runs, decisions, skips")
+
     def start_node(self) -> str:
         """One more node; its name."""
         self._started += 1
@@ -100,11 +105,12 @@ class BenchCluster:
         self.nodes[name] = self._start("scheduler", "--name", name, "--log", "json", name=name)
         return name
 
-    def start_worker(self, slots: int | None = None) -> str:
+    def start_worker(self, slots: int | None = None, environment: Mapping[str, str] | None = None) -> str:
+        """One more worker; its name."""
         self._started += 1
         name = f"worker-{self._started}"
         more = [] if slots is None else ["--slots", str(slots)]
-        self.workers[name] = self._start("worker", "--name", name, *more, name=name)
+        self.workers[name] = self._start("worker", "--name", name, *more, name=name, more=environment)
         return name
 
     def run(self, *arguments: str) -> None:
@@ -113,11 +119,25 @@ class BenchCluster:
         code = process.wait(LONG)
         assert code == 0, process.report()
 
-    def _start(self, *arguments: str, name: str) -> RunningProcess:
+    def start_program(self, command: list[str], environment: Mapping[str, str], name: str) -> RunningProcess:
+        """Any other program; it ends with the cluster."""
+        return self._processes.start(command, env=environment, name=name)
+
+    def create_database(self) -> str:
+        """An empty database beside Sexton's on the same server."""
+        return self._postgres.create_database()
+
+    @property
+    def folder(self) -> Path:
+        """A scratch folder that goes with the cluster."""
+        return self._processes.folder
+
+    def _start(self, *arguments: str, name: str, more: Mapping[str, str] | None = None) -> RunningProcess:
         environment = {
+            **(more or {}),
             "SEXTON_DATABASE": self.url,
             "SEXTON_COORDINATOR": self.coordinator,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
         }
         return self._processes.sexton(*arguments, env=environment, name=name)
 

@@ -65,13 +65,15 @@ def fill(url: str, kinds: Sequence[JobDefinition], count: int) -> None:
             connection.execute(statement.encode())
 
 
-def every(period: timedelta, anchor: timedelta, overlap: Overlap = Overlap.ALLOW, noop: bool = False) -> JobDefinition:
-    """Jobs that tick at ``anchor`` past each whole ``period``; ``noop``: a Python call of nothing."""
+def every(
+    period: timedelta, anchor: timedelta, overlap: Overlap = Overlap.ALLOW, python: str | None = None
+) -> JobDefinition:
+    """Jobs that tick at ``anchor`` past each whole ``period`` and call ``python``, a MODULE:FUNCTION."""
     part = {
         "every_ms": period // timedelta(milliseconds=1),
         "anchor": (EPOCH + anchor).isoformat().replace("+00:00", "Z"),
     }
-    target = PythonTarget("bench.targets:noop") if noop else CommandTarget(("true",))
+    target = CommandTarget(("true",)) if python is None else PythonTarget(python)
     return JobDefinition(_PLACE_OF_NAME, (part,), target, overlap=overlap)
 
 
