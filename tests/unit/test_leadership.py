@@ -11,7 +11,17 @@ import pytest
 from sexton.decisions import GrowingSkip, Interval, SkipReason
 from sexton.terms import Confirmation
 from sexton_scheduler.core.heartbeat_watch import HeartbeatWatch
-from sexton_scheduler.core.leadership import Course, Sighting, confirmation, course, must_campaign
+from sexton_scheduler.core.leadership import (
+    Course,
+    Force,
+    Sighting,
+    confirmation,
+    course,
+    ends_force,
+    force_seen,
+    must_campaign,
+    yields,
+)
 from sexton_scheduler.core.takeover import reconcile
 from sexton_scheduler.election.candidate import Standing
 from tests.support.planned_jobs import NOON, ago, job, revision
@@ -31,6 +41,23 @@ LEADER = Sighting(Standing.ELECTED, is_leading=True)
         (replace(FOLLOWER, lease=Standing.ELECTED), Course.FOLLOW),  # the coordinator is there: it decides
         (replace(FOLLOWER, standing=Standing.ELECTED, may_lead=False), Course.STAND_ASIDE),
         (replace(FOLLOWER, standing=Standing.ELECTED, is_stopping=True), Course.STAND_ASIDE),
+        (replace(FOLLOWER, force=Force.HERE), Course.TAKE_BY_FORCE),
+        (replace(FOLLOWER, standing=Standing.AWAY, force=Force.HERE), Course.TAKE_BY_FORCE),
+        (replace(FOLLOWER, standing=Standing.ELECTED, force=Force.HERE, yields=True), Course.TAKE_BY_FORCE),
+        (replace(FOLLOWER, force=Force.HERE, may_lead=False), Course.STAND_ASIDE),
+        (replace(FOLLOWER, force=Force.HERE, is_stopping=True), Course.STAND_ASIDE),
+        (replace(FOLLOWER, standing=Standing.ELECTED, force=Force.ELSEWHERE), Course.STAND_ASIDE),
+        (
+            replace(FOLLOWER, standing=Standing.AWAY, lease=Standing.ELECTED, force=Force.ELSEWHERE),
+            Course.STAND_ASIDE,
+        ),
+        (replace(LEADER, force=Force.ELSEWHERE), Course.LEAD),  # until it is superseded: no gap
+        (replace(LEADER, force=Force.ELSEWHERE, is_superseded=True), Course.STEP_DOWN),
+        (replace(LEADER, force=Force.HERE), Course.LEAD),
+        (replace(LEADER, force=Force.HERE, is_asked_to_resign=True), Course.HAND_OVER),
+        (replace(FOLLOWER, standing=Standing.ELECTED, yields=True), Course.YIELD),
+        (replace(FOLLOWER, yields=True), Course.FOLLOW),
+        (replace(LEADER, yields=True), Course.LEAD),
         (LEADER, Course.LEAD),
         (replace(LEADER, is_superseded=True), Course.STEP_DOWN),
         (replace(LEADER, is_asked_to_resign=True), Course.HAND_OVER),
@@ -52,8 +79,8 @@ def test_a_leader_goes_on_whatever_the_coordinator_says_until_it_is_superseded(s
 
 def test_no_node_that_may_not_lead_ever_takes_or_keeps_a_term() -> None:
     """Invariant 8."""
-    for standing, lease, leading in itertools.product(Standing, [None, *Standing], [False, True]):
-        sighting = Sighting(standing, lease, is_leading=leading, may_lead=False)
+    for standing, lease, leading, force in itertools.product(Standing, [None, *Standing], [False, True], Force):
+        sighting = Sighting(standing, lease, is_leading=leading, may_lead=False, force=force)
         assert course(sighting) in (Course.STAND_ASIDE, Course.HAND_OVER)
 
 
@@ -71,6 +98,50 @@ def test_no_node_that_may_not_lead_ever_takes_or_keeps_a_term() -> None:
 )
 def test_confirmation_follows_the_coordinator(standing: Standing, before: Confirmation, after: Confirmation) -> None:
     assert confirmation(standing, before) is after
+
+
+def test_while_a_force_points_elsewhere_no_follower_takes_a_term() -> None:
+    takes = (Course.TAKE, Course.TAKE_BY_LEASE, Course.TAKE_BY_FORCE)
+    for standing, lease, lets_pass in itertools.product(Standing, [None, *Standing], [False, True]):
+        assert course(Sighting(standing, lease, force=Force.ELSEWHERE, yields=lets_pass)) not in takes
+
+
+@pytest.mark.parametrize(
+    ("force", "confirmed", "has_lapsed", "ends"),
+    [
+        (Force.HERE, Confirmation.CONFIRMED, False, True),
+        (Force.HERE, Confirmation.UNCONFIRMED, False, False),
+        (Force.HERE, Confirmation.DEGRADED, False, False),
+        (Force.ELSEWHERE, Confirmation.CONFIRMED, False, False),
+        (Force.NOWHERE, Confirmation.CONFIRMED, False, False),
+        (Force.NOWHERE, Confirmation.UNCONFIRMED, True, True),
+    ],
+)
+def test_a_force_is_over_when_its_node_is_confirmed_or_gone(
+    force: Force, confirmed: Confirmation, has_lapsed: bool, ends: bool
+) -> None:
+    assert ends_force(force, confirmed, has_lapsed=has_lapsed) is ends
+
+
+def test_a_force_points_here_elsewhere_or_nowhere() -> None:
+    assert [force_seen(name, "n1") for name in (None, "n1", "n2")] == [Force.NOWHERE, Force.HERE, Force.ELSEWHERE]
+
+
+@pytest.mark.parametrize(
+    ("since_away", "still_for", "expected"),
+    [
+        (0.0, 1.0, True),
+        (12.0, 3.0, True),
+        (12.1, 1.0, False),  # the outage is long over
+        (1.0, 3.1, False),  # the leader gives no sign of life
+        (None, 1.0, False),  # the coordinator was never away
+        (1.0, None, False),  # nobody leads
+    ],
+)
+def test_a_follower_yields_to_a_living_leader_for_two_sessions_after_an_outage(
+    since_away: float | None, still_for: float | None, expected: bool
+) -> None:
+    assert yields(since_away, still_for, session=6.0) is expected
 
 
 def test_a_lost_campaign_is_begun_anew_and_a_suspended_one_is_not() -> None:

@@ -1,4 +1,4 @@
-"""``sexton trigger``, ``pause``, ``resume`` and ``leader resign``: what an operator does to a running cluster."""
+"""``sexton trigger``, ``pause`` and ``resume``: what an operator does to the jobs of a running cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from sexton.errors import InvalidInput, Refused
 from sexton_tui.cli.invocation import actor, find_job, open_cluster
-from sexton_tui.cli.output import Output, OutputOption, instant_text, print_json, print_record
+from sexton_tui.cli.output import Output, OutputOption, instant_text, print_record
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")]
 _LONGEST_REQUEST_ID = 200
@@ -26,13 +26,14 @@ def trigger(
 ) -> None:
     """Run a job now, beside its schedule: a claim of origin manual, which consumes no scheduled tick.
 
-    A paused job is run too: the pause is of its schedule.
+    A paused job is run too: the pause is of its schedule. In a halted cluster the claim waits for the end of the halt.
     """
     if request_id is not None and not 1 <= len(_printable(request_id, "--request-id")) <= _LONGEST_REQUEST_ID:
         raise typer.BadParameter(f"--request-id has {len(request_id)} characters; use 1 to {_LONGEST_REQUEST_ID}")
     with open_cluster(ctx) as store:
         found = find_job(store, job)
         done = store.edits.trigger(found.job_id, actor(), request_id)
+        is_halted = store.terms.cluster().halted
     if output is not Output.TABLE:
         print_record(done, output)
         return
@@ -41,6 +42,8 @@ def trigger(
     if found.is_paused or found.is_quarantined:
         state = "paused" if found.is_paused else "quarantined"
         print(f"{done.name} is {state}, and stays so; a trigger runs it once all the same", file=sys.stderr)
+    if is_halted:
+        print("the cluster is halted: this runs once `sexton halt --lift` has ended that", file=sys.stderr)
 
 
 def pause(
@@ -81,29 +84,6 @@ def _change(ctx: typer.Context, name: str, kind: object, why: str, output: Outpu
         return
     withdrawn = f"; claims written ahead and withdrawn: {done.withdrawn}" if done.withdrawn else ""
     print(f"{done.name} {'paused' if is_pause else 'resumed'} from {instant_text(done.effective_at)}{withdrawn}")
-
-
-leader = typer.Typer(
-    help="Ask the leader to hand over.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
-)
-
-
-@leader.callback()
-def _leader() -> None:
-    """Commands about who leads."""
-
-
-@leader.command("resign")
-def resign(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
-    """Ask the leader to hand over to another node; it does so within its next step."""
-    with open_cluster(ctx) as store:
-        name = store.edits.request_resign(actor())
-    if name is None:
-        raise Refused("nobody leads, so nobody can resign", hint="`sexton cluster` shows the nodes")
-    if output is Output.TABLE:
-        print(f"{name} is asked to resign; `sexton takeovers` shows who follows")
-    else:
-        print_json({"asked": name})
 
 
 def _printable(text: str, option: str) -> str:
