@@ -28,7 +28,7 @@ from sexton_tui.console.core.standing import (
 )
 from sexton_tui.console.core.words import duration, instant
 
-_ELECTED_BY = {"zookeeper": "by ZooKeeper", "database": "by leader lease", "forced": "by force"}
+_ELECTED_BY = {"zookeeper": "ZooKeeper", "database": "leader lease", "forced": "forced"}
 _WORD_STYLES = {Word.CONFIRMED: GOOD, Word.UNCONFIRMED: WARN, Word.DEGRADED: BAD, Word.NO_LEADER: BAD}
 
 
@@ -133,7 +133,7 @@ def _servers_lines(overview: Overview, found: Sequence[ServerSeen]) -> list[Line
     if session := leader_session(overview).removeprefix("ZooKeeper "):
         is_away = "not connected" in session or "connecting" in session
         lines.append(line(("  ", DIM), (session, WARN if is_away else DIM)))
-    return [*lines, *(_server_line(server) for server in found)]
+    return [*lines, *(one for server in found for one in _server_lines(server))]
 
 
 def _servers_line(found: Sequence[ServerSeen], *, with_troubles: bool = True) -> Line:
@@ -150,9 +150,10 @@ def _servers_line(found: Sequence[ServerSeen], *, with_troubles: bool = True) ->
     return line(*told)
 
 
-def _server_line(server: ServerSeen) -> Line:
-    other: Part = (f"  ({_otherwise(server)})", WARN) if server.otherwise else ""
-    return line(("  ", PLAIN), (f"{server.state:<11} ", DIM if server.serves else BAD), server.address, other)
+def _server_lines(server: ServerSeen) -> list[Line]:
+    """A server's state, and below it which nodes see another one."""
+    lines = [line(("  ", PLAIN), (f"{server.state:<11} ", DIM if server.serves else BAD), server.address)]
+    return [*lines, line((f"    {_otherwise(server)}", WARN))] if server.otherwise else lines
 
 
 def _otherwise(server: ServerSeen) -> str:
