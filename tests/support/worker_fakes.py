@@ -178,9 +178,10 @@ class FakeExecution:
         self.recalled: list[int] = []
         self.is_stubborn = False  # stopped runs go on
 
-    def start(self, order: RunOrder) -> None:
-        self.orders[order.token] = order
-        self.running.add(order.token)
+    def start(self, *orders: RunOrder) -> None:
+        for order in orders:
+            self.orders[order.token] = order
+            self.running.add(order.token)
 
     def recall(self) -> tuple[int, ...]:
         self.recalled, waiting = self.recalled + self.waiting, tuple(self.waiting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,17 +21,21 @@ class RunContext:
     deadline: datetime
 
 
+_make: Callable[[], RunContext] | None = None
 _current: RunContext | None = None
 
 
 def current() -> RunContext:
     """The run in which the caller works. Raises ``LookupError`` outside of one."""
-    if _current is None:
+    global _current
+    if _make is None:
         raise LookupError("there is no run here: context.current() works inside a job that a Sexton worker runs")
+    if _current is None:
+        _current = _make()
     return _current
 
 
-def enter(run: RunContext | None) -> None:
-    """Make ``run`` the current one; None: no run. For Sexton's own child processes."""
-    global _current
-    _current = run
+def enter(make: Callable[[], RunContext] | None) -> None:
+    """Make that run the current one, made when it is asked for; None: no run. For Sexton's own child processes."""
+    global _make, _current
+    _make, _current = make, None

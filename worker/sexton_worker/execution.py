@@ -14,12 +14,13 @@ from sexton_worker.core.runs import EndedRun, StopReason
 @dataclass(frozen=True, slots=True)
 class RunOrder:
     """A grant to be run. ``deadline`` (UTC, database time) is what the job is told; ``rules.max_runtime`` counts
-    from the start."""
+    from the start. ``begin_by`` (elapsed seconds): after that the claim's lease may be another's."""
 
     grant: Grant
     job: str
     rules: RunRules
     deadline: datetime
+    begin_by: float = float("inf")
 
     @property
     def token(self) -> int:
@@ -33,8 +34,9 @@ class Execution(Protocol):
     job does. ``stop`` may be called from any thread.
     """
 
-    def start(self, order: RunOrder) -> None:
-        """Begin the run; returns at once. An order that cannot start ends as ``NOT_STARTED`` or ``MACHINE_FAULT``."""
+    def start(self, *orders: RunOrder) -> None:
+        """Begin these runs; returns at once. What cannot start ends as ``NOT_STARTED`` or ``MACHINE_FAULT``, what did
+        not begin in time as ``LEASE_LOST``."""
         ...
 
     def recall(self) -> tuple[int, ...]:

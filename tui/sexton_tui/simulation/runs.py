@@ -63,9 +63,10 @@ class VirtualExecution:
 
     # --- the protocol ---------------------------------------------------------------------------------
 
-    def start(self, order: RunOrder) -> None:
-        self._waiting[order.token] = order
-        self._begin_waiting()
+    def start(self, *orders: RunOrder) -> None:
+        for order in orders:
+            self._waiting[order.token] = order
+            self._begin_waiting()
 
     def recall(self) -> tuple[int, ...]:
         tokens = tuple(self._waiting)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sexton.settings import format_duration
-from sexton_worker.core.runs import EndedRun, Ending
+from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import end_of, survivors
-from sexton_worker.targets.supervision import Supervision
+from sexton_worker.targets.supervision import ENDINGS, Supervision
 
 LISTED = 10  # survivors named one by one
 
@@ -15,6 +15,11 @@ LISTED = 10  # survivors named one by one
 def not_started(order: RunOrder, now: float, why: str, exit_code: int | None = None) -> EndedRun:
     """Nothing ran, for the reason ``why``."""
     return EndedRun(order.token, Ending.NOT_STARTED, None, now, exit_code, why)
+
+
+def stopped_before(order: RunOrder, now: float, reason: StopReason) -> EndedRun:
+    """It was stopped before it started, and never will."""
+    return EndedRun(order.token, ENDINGS[reason], None, now, error=f"{reason} before it started")
 
 
 def machine_fault(order: RunOrder, now: float, why: str, started: float | None = None) -> EndedRun:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -23,14 +24,19 @@ def launch(
     cwd: str | None = None,
     stdin: int = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
+    pipe_bytes: int | None = None,
 ) -> tuple[ProcessGroup, Outputs]:
-    """Start ``argv`` as the leader of a session and group of its own.
+    """Start ``argv`` as the leader of a session and group of its own; ``pipe_bytes``: of its outputs, if allowed.
 
     Raises OSError or ValueError, as Popen does, if nothing ran; ``KilledAtStart`` if something may have.
     """
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
         stdout, stdout_end = _pipe(ours, theirs)
         stderr, stderr_end = _pipe(ours, theirs)
+        if pipe_bytes is not None:
+            with contextlib.suppress(PermissionError):
+                for pipe in (stdout, stderr):
+                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, pipe_bytes)
         leader = subprocess.Popen(
             list(argv),
             stdin=stdin,

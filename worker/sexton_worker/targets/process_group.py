@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -42,6 +43,21 @@ class ProcessGroup:
     def others(self) -> list[int]:
         """The living members besides the leader. Reads all of /proc: for the end of a run that was stopped."""
         return [pid for pid, group, _ in _processes() if group == self.pid and pid != self.pid]
+
+    def has_exited(self) -> bool:
+        """Whether the leader has."""
+        return self.code is not None or self._exits_within(0)
+
+    def end(self, patience: float) -> int:
+        """Kill the group unless its leader exits within ``patience`` seconds; exit code as of ``reap``."""
+        if self.code is None and not (patience and self._exits_within(patience)):
+            self.signal(signal.SIGKILL)
+        return self.reap()
+
+    def _exits_within(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def reap(self) -> int:
         """Wait for the leader and give its id back; exit code, 128 + signal if a signal ended it."""

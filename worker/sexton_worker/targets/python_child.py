@@ -1,74 +1,201 @@
-"""The process in which Python jobs run: ``python -m sexton_worker.targets.python_child DESCRIPTOR``.
+"""The process in which Python jobs run: ``python -m sexton_worker.targets.python_child CONTROL PERMITS BELL BOARD``.
 
-It says that it is ready, then runs one request after the other until the worker
-closes the socket. Whatever a job does to its own process ends this process at
-worst; the worker sees that and starts another.
+It says that it is ready, then runs what it is given until the worker closes the socket. Whatever a job does to its
+own process ends this process at worst; the worker sees that and starts another.
 
-request  {token, reference, args, kwargs, env, cwd, stdin, context}
-answer   {token, ending: exited | raised | not started, exit_code, error, exceptions}
+The worker may send several runs at a time. Each is begun only with a *permit*, taken from a semaphore that the worker
+can empty: so what was taken back is never begun, what was begun is never given to another, and the worker knows
+which, however suddenly this process freezes or ends. ``targets/python_process.py`` is the other side.
+
+Lines of JSON on the socket, to this process:
+    [run, ...]            runs, in order (``Request``)
+    {"forget": n}         the last n runs were taken back; answered with "forgot"
+    "go on"               the output of the run that ended last has been taken
+from this process:
+    "ready", "forgot"
+    "late"                it will begin nothing of what it has, for that came too long ago; answered with "forget"
+    [token, started, ended, said, end]     ``said``: it wrote something, go on after "go on"; ``end`` null: succeeded,
+                                           else {ending: exited | raised | not started, exit_code, error, exceptions}
+A run that succeeded without a word is only noted on the board. The bell is rung for every message, at the end of each
+list of runs, and for what was noted more than ``QUIET_SECONDS`` after the last time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import importlib
 import inspect
-import io
+import json
 import os
 import socket
 import sys
+import termios
+import time
 import traceback
-from collections.abc import Iterator
-from datetime import datetime
+from collections import deque
 from typing import Any
 
-from sexton_worker import context
-from sexton_worker.targets.frames import FrameBuffer, encode
+from sexton_worker.targets.board import Board
+from sexton_worker.targets.surroundings import Request, Surroundings
 
-READY: dict[str, Any] = {"ready": True}
 LONGEST_ERROR = 2000
+QUIET_SECONDS = 0.002
+LATE_SECONDS = 1.0  # a worker that does not watch over its runs may have lost their leases
+
+_NOTHING = bytearray(4)
+_CANNOT_WORK = "cannot work in {!r}: {}; create it on this worker or correct the job's cwd"
 
 
-def main(descriptor: int) -> None:
-    """Serve requests until the socket is closed."""
-    control = socket.socket(fileno=descriptor)
-    control.set_inheritable(False)  # a job's own children must not keep it open
-    own = os.getpid()
-    frames = FrameBuffer()
+def main(control: int, permits: int, bell: int, board: int) -> None:
+    """Serve until the socket is closed."""
+    for descriptor in (control, permits, bell):
+        os.set_inheritable(descriptor, False)  # a job's own children must not keep them open
+    child = Child(socket.socket(fileno=control), permits, bell, Board(board))
     with contextlib.suppress(ConnectionError):
-        control.sendall(encode(READY))
-        while True:
-            while (request := frames.take()) is None:
-                piece = control.recv(65536)
-                if not piece:
+        child.serve()
+
+
+class Child:
+    """The serving side of one process."""
+
+    def __init__(self, control: socket.socket, permits: int, bell: int, board: Board) -> None:
+        self._control = control
+        self._permits = permits
+        self._bell = bell
+        self._board = board
+        self._received = b""
+        self._hand: deque[Request | None] = deque()  # None: the end of a list
+        self._waits = False  # for "go on", or "forget"
+        self._received_at = 0.0
+        self._rung_at = 0.0
+        self._is_spoiled = False
+        self._taken = board.taken()
+        self._is_clone = False
+        self._pending = bytearray(4)
+        self._pipes = [(stream, fcntl.fcntl(stream, fcntl.F_GETPIPE_SZ)) for stream in (1, 2)]
+        self._surroundings = Surroundings()
+        os.register_at_fork(after_in_child=self._note_fork)
+
+    def serve(self) -> None:
+        """Run what comes; return when the worker is gone, or this process is not fit for another run."""
+        self._mail("ready")
+        while not self._is_spoiled:
+            while not self._hand or self._waits:
+                if not self._receive():
                     return
-                frames.feed(piece)
-            answer = run(request)
-            if os.getpid() != own:
-                os._exit(0)  # a fork that the job made and let return: the answer is its parent's to give
-            control.sendall(encode(answer))
+            request = self._hand[0]
+            if request is None:
+                self._hand.popleft()
+                self._ring()
+            elif _elapsed() - self._received_at > LATE_SECONDS:
+                self._waits = True
+                self._mail("late")
+            elif self._may_begin():
+                self._hand.popleft()
+                self._run(request)
+            elif not self._receive():  # it was taken back, which the socket will say
+                return
+
+    # --- between worker and process ---------------------------------------------------------------------------------
+
+    def _may_begin(self) -> bool:
+        try:
+            os.eventfd_read(self._permits)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _receive(self) -> bool:
+        """Take what has come, or wait for it; false if the worker closed the socket."""
+        piece = self._control.recv(1 << 18)
+        if not piece:
+            return False
+        *lines, self._received = (self._received + piece).split(b"\n")
+        self._received_at = _elapsed()
+        for line in lines:
+            match json.loads(line):
+                case list(runs):
+                    self._hand.extend(Request(*run) for run in runs)
+                    self._hand.append(None)
+                case {"forget": int(count)}:
+                    self._forget(count)
+                case _:
+                    self._waits = False
+        return True
+
+    def _forget(self, count: int) -> None:
+        while count:
+            count -= self._hand.pop() is not None
+        self._waits = False
+        self._mail("forgot")
+
+    def _mail(self, message: object) -> None:
+        self._control.sendall(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        self._board.note_mail()
+        self._ring()
+
+    def _ring(self) -> None:
+        self._rung_at = _elapsed()
+        os.eventfd_write(self._bell, 1)
+
+    # --- a run ------------------------------------------------------------------------------------------------------
+
+    def _run(self, request: Request) -> None:
+        started = _elapsed()
+        self._board.note_begun(request.token, started)
+        try:
+            self._surroundings.enter(request)
+        except OSError as error:
+            end: dict[str, Any] | None = _ending("not started", _CANNOT_WORK.format(request.cwd, error.strerror), error)
+        else:
+            end = call(request)
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):  # the job may have closed or replaced it
+                    stream.flush()
+        if self._is_clone:
+            os._exit(0)  # a fork that the job made and let return: the answer is its parent's to give
+        self._surroundings.leave(request)
+        said, ended = self._has_said(), _elapsed()
+        if said or end is not None:
+            self._waits = said
+            self._mail([request.token, started, ended, said, end])
+            return
+        self._board.note_ended(request.token, started, ended)
+        if ended - self._rung_at > QUIET_SECONDS:
+            self._ring()
+
+    def _has_said(self) -> bool:
+        """Whether something was written since the worker last said "go on", or an output is gone.
+
+        The pipes are looked at before the count, and the worker counts before it takes: nothing falls between.
+        """
+        is_pending = False
+        try:
+            for stream, size in self._pipes:
+                # They are of an unusual size: whatever else a job may have put there is told apart by it.
+                self._is_spoiled |= fcntl.fcntl(stream, fcntl.F_GETPIPE_SZ) != size
+                fcntl.ioctl(stream, termios.FIONREAD, self._pending)
+                is_pending |= self._pending != _NOTHING
+        except OSError:
+            self._is_spoiled = True
+        taken, self._taken = self._taken, self._board.taken()
+        return is_pending or taken != self._taken or self._is_spoiled
+
+    def _note_fork(self) -> None:
+        self._is_clone = True
 
 
-def run(request: dict[str, Any]) -> dict[str, Any]:
-    """Call what the request names; its end as a message. Everything written is flushed."""
-    with _surroundings(request):
-        answer = _call(request)
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):  # the job may have closed or replaced it
-                stream.flush()
-    return {"token": request["token"], **answer}
-
-
-def _call(request: dict[str, Any]) -> dict[str, Any]:
-    reference: str = request["reference"]
+def call(request: Request) -> dict[str, Any] | None:
+    """Call what the request names; its end as a message, None if it succeeded."""
     try:
-        function = _load(reference)
+        function = _load(request.reference)
     except BaseException as error:
         _print_traceback(error)
-        return _ending("not started", f"cannot import {reference!r}: {_said(error)}", error)
+        return _ending("not started", f"cannot import {request.reference!r}: {_said(error)}", error)
     try:
-        result = function(*request["args"], **request["kwargs"])
+        result = function(*request.args, **request.kwargs)
         if inspect.iscoroutine(result):
             asyncio.run(result)
     except SystemExit as error:
@@ -76,7 +203,7 @@ def _call(request: dict[str, Any]) -> dict[str, Any]:
     except BaseException as error:
         _print_traceback(error)
         return {**_ending("raised", _said(error), error), "exit_code": 1}
-    return {"ending": "exited", "exit_code": 0, "error": ""}
+    return None
 
 
 def _load(reference: str) -> Any:
@@ -89,14 +216,14 @@ def _load(reference: str) -> Any:
     return target
 
 
-def _exit(error: SystemExit) -> dict[str, Any]:
+def _exit(error: SystemExit) -> dict[str, Any] | None:
     """As the interpreter takes it: nothing is 0, a number is the code, anything else is said and is 1."""
     code = 0 if error.code is None else error.code
     if not isinstance(code, int):
         with contextlib.suppress(Exception):
             sys.stderr.write(f"{code}\n")
         return {"ending": "exited", "exit_code": 1, "error": f"SystemExit: {code}"[:LONGEST_ERROR]}
-    return {"ending": "exited", "exit_code": code & 0xFF, "error": f"SystemExit: {code}" if code else ""}
+    return {"ending": "exited", "exit_code": code & 0xFF, "error": f"SystemExit: {code}"} if code else None
 
 
 def _ending(ending: str, error: str, cause: BaseException) -> dict[str, Any]:
@@ -119,34 +246,9 @@ def _print_traceback(error: BaseException) -> None:
         traceback.print_exception(error)
 
 
-@contextlib.contextmanager
-def _surroundings(request: dict[str, Any]) -> Iterator[None]:
-    """The run's environment, folder, input and context; the process's own again after it."""
-    environment, folder, stdin = dict(os.environ), os.getcwd(), sys.stdin
-    told = request["context"]
-    context.enter(
-        context.RunContext(
-            job=told["job"],
-            tick=datetime.fromisoformat(told["tick"]),
-            attempt=told["attempt"],
-            token=request["token"],
-            deadline=datetime.fromisoformat(told["deadline"]),
-        )
-    )
-    os.environ.update(request["env"])
-    if request["stdin"] is not None:
-        sys.stdin = io.StringIO(request["stdin"])
-    try:
-        if request["cwd"] is not None:
-            os.chdir(request["cwd"])
-        yield
-    finally:
-        context.enter(None)
-        sys.stdin = stdin
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(environment)
+def _elapsed() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*map(int, sys.argv[1:]))

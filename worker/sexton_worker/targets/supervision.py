@@ -89,6 +89,10 @@ class Supervision:
                 return True
             self._keep_time()
 
+    def end(self, ending: Ending) -> None:
+        """Stop the run now, for this reason, unless it is being stopped already; ``watch`` must follow."""
+        self._terminate(ending)
+
     def end_group(self) -> None:
         """After the leader of a stopped run exited: give the others the rest of ``kill_after``, then kill them."""
         poll = select.poll()

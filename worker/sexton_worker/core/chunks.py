@@ -1,0 +1,49 @@
+"""How many Python runs a warm process gets at a time.
+
+A run alone costs a round trip between worker and process; many in one message
+share it. Those behind a run that turns out long are taken back after
+``STALL_SECONDS``, so that being wrong costs that much and no more. Therefore
+only runs of a function that was quick lately go together, and no more than
+``TOGETHER_SECONDS`` of work.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+LARGEST_HAND = 64  # runs in one process's hands
+FEWEST_TOGETHER = 16  # what is so quick that a second process would only be in its way
+TOGETHER_SECONDS = 0.02
+STALL_SECONDS = 0.05
+_FORGET = 0.1  # by how much of the difference a quick run makes up for a slow one
+_REMEMBERED = 4096  # functions
+
+
+class Durations:
+    """How long the runs of each function took lately, in seconds: slow ones count at once, quick ones by and by."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, float] = OrderedDict()
+
+    def note(self, function: str, seconds: float) -> None:
+        known = self._known.get(function, seconds)
+        self._known[function] = seconds if seconds >= known else known + (seconds - known) * _FORGET
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+    def of(self, function: str) -> float | None:
+        """None: never seen."""
+        return self._known.get(function)
+
+
+def most_together(seconds: float | None) -> int:
+    """How many runs that take so long may lie in one process's hands; 1 for what is slow or unknown."""
+    if seconds is None:
+        return 1
+    return max(1, min(LARGEST_HAND, int(TOGETHER_SECONDS / max(seconds, 1e-9))))
+
+
+def share(waiting: int, processes: int, most: int) -> int:
+    """How many of the waiting runs one of these free processes gets; ``most``: see ``most_together``."""
+    evenly = -(-waiting // max(1, processes))
+    return min(most, max(evenly, FEWEST_TOGETHER))

@@ -1,0 +1,77 @@
+"""The ends of Python runs: told by the child, by its death, or brought about."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import structlog
+
+from sexton.clock import Clock
+from sexton_worker.core.runs import EndedRun, Ending
+from sexton_worker.execution import RunOrder
+from sexton_worker.targets.ending import ended_process
+from sexton_worker.targets.outputs import Outputs
+from sexton_worker.targets.process_group import end_of
+from sexton_worker.targets.python_process import PythonChild
+from sexton_worker.targets.supervision import Supervision
+
+LAST_MOMENT = 1.0  # seconds; a child that was told to end by its job's own code has this long to do so
+
+
+def ended_run(token: int, started: float, ended: float, end: dict[str, Any] | None, outputs: Outputs) -> EndedRun:
+    """As the child told it; ``end`` None: it succeeded. The outputs must have been drained."""
+    told = EndedRun(
+        token=token,
+        ending=Ending.EXITED,
+        started=started,
+        ended=ended,
+        exit_code=0,
+        stdout=outputs.stdout.kept(),
+        stderr=outputs.stderr.kept(),
+        stdout_bytes=outputs.stdout.total,
+        stderr_bytes=outputs.stderr.total,
+    )
+    if end is None:
+        return told
+    ending = Ending(end["ending"])
+    return dataclasses.replace(
+        told,
+        ending=ending,
+        started=None if ending is Ending.NOT_STARTED else started,
+        exit_code=end["exit_code"],
+        error=end["error"],
+        exceptions=tuple(end.get("exceptions", ())),
+    )
+
+
+def died(order: RunOrder, code: int, outputs: Outputs, started: float, ended: float) -> EndedRun:
+    """The run was in a process that ended by itself, or by its job, with this code. Outputs as above."""
+    told = ended_run(order.token, started, ended, None, outputs)
+    error = f"the job's process died in mid-run: {end_of(code)}"
+    return dataclasses.replace(told, ending=Ending.RAISED, exit_code=code, error=error)
+
+
+def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float, clock: Clock) -> EndedRun:
+    """Stop the run that this child is in, in the calling thread; the child and its group are gone after it."""
+    try:
+        supervision = Supervision(
+            child.group,
+            child.outputs,
+            child.stop,
+            clock,
+            max_runtime=order.rules.max_runtime.total_seconds(),
+            kill_after=order.rules.kill_after.total_seconds(),
+        )
+        supervision.end(ending)
+        supervision.watch(child)
+        supervision.end_group()
+        child.outputs.drain()
+        code = child.end(LAST_MOMENT)
+        return ended_process(order, supervision, code, child.outputs, started, clock.elapsed(), Ending.RAISED)
+    except Exception as error:
+        # A fault of Sexton's own, or of the machine: this run's, and no other's.
+        structlog.get_logger("sexton.worker.execution").exception("run.fault", job=order.job, token=order.token)
+        child.end()
+        what = f"the worker could not end it properly: {type(error).__name__}: {error}"
+        return EndedRun(order.token, ending, started, clock.elapsed(), error=what)

@@ -1,0 +1,215 @@
+"""The worker's end of a Python child: a process, the runs in its hands, and how each of them is accounted for.
+
+    hand:   begun? | not begun ... not begun        the child takes from the left, the worker back from the right
+
+Every run in the hand has a permit in a semaphore until the child begins it. Taking back is taking permits out: the
+last n runs of the hand are the worker's again if it got n permits, whatever the child is doing. When the child is
+dead, the permits that are left say how many runs never began; of the rest those with an answer have ended, and at
+most one, the first without, was lost. The other side is ``targets/python_child.py``.
+
+All methods belong to who holds the execution's lock, except where they say otherwise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import select
+import socket
+import sys
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sexton_worker.execution import RunOrder
+from sexton_worker.targets.board import Board
+from sexton_worker.targets.launching import launch
+from sexton_worker.targets.process_group import end_of
+from sexton_worker.targets.stop_signal import StopSignal
+
+MODULE = "sexton_worker.targets.python_child"
+PIPE_BYTES = 128 * 1024  # twice the usual: the child knows its own outputs by it
+LARGEST_BOOT_OUTPUT = 500
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Task:
+    """A run on its way: its order, the line that asks for it, the function, and what became of earlier tries."""
+
+    order: RunOrder
+    line: str
+    function: str
+    arrival: int
+    most_together: int = 1
+    is_alone: bool = False
+    tries: int = 0
+
+    @property
+    def token(self) -> int:
+        return self.order.grant.token
+
+
+class PythonChild:
+    """One process. Making it starts it, in any thread; raises OSError or ``KilledAtStart``."""
+
+    def __init__(self, environment: Mapping[str, str], bell: int, now: float) -> None:
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            self.control, control = socket.socketpair()
+            ours.callback(self.control.close)
+            theirs.callback(control.close)
+            self.control.setblocking(False)
+            self.permits = os.eventfd(0, os.EFD_SEMAPHORE | os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            ours.callback(os.close, self.permits)
+            self.stop = StopSignal()
+            ours.callback(self.stop.close)
+            memory = Board.descriptor()
+            theirs.callback(os.close, memory)
+            self.board = Board(os.dup(memory))
+            ours.callback(self.board.close)
+            descriptors = [control.fileno(), self.permits, bell, memory]
+            arguments = [sys.executable, "-u", "-m", MODULE, *map(str, descriptors)]
+            self.group, self.outputs = launch(arguments, environment, pass_fds=descriptors, pipe_bytes=PIPE_BYTES)
+            self._ends = ours.pop_all()
+        self.hand: deque[Task] = deque()
+        self.moved_at = now  # when it last was seen to begin or end something
+        self.head_since = now
+        self.has_begun = False  # anything, ever
+        self.is_ready = False
+        self.is_recalling = False  # "forget" was sent and not answered
+        self.is_late = False
+        self.is_quick = False  # all that is in the hand
+        self.has_slot = False
+        self.muted: set[int] = set()  # outputs not watched, for somebody writes while no run is there
+        self.outbox = bytearray()
+        self._received = b""
+        self._count = 0
+        self._letters: deque[list[Any]] = deque()
+        self._poll = select.poll()
+        for watched in (self.group.fileno(), *self.outputs.descriptors()):
+            self._poll.register(watched, select.POLLIN)
+
+    def fileno(self) -> int:
+        return self.control.fileno()
+
+    # --- giving and taking back -------------------------------------------------------------------------------------
+
+    def give(self, tasks: Sequence[Task], now: float) -> None:
+        """Put the tasks into the child's hands."""
+        if not self.hand:
+            self.head_since = self.moved_at = now
+        self.hand.extend(tasks)
+        os.eventfd_write(self.permits, len(tasks))
+        self.send(f"[{','.join(task.line for task in tasks)}]\n".encode())
+
+    def take_back(self, most: int, *, must_answer: bool = False) -> list[Task]:
+        """Up to ``most`` tasks that have not begun and never will here, the last ones, in their order.
+
+        ``must_answer``: the child waits to be told how many, be it none."""
+        count = 0
+        with contextlib.suppress(BlockingIOError):
+            while count < most:
+                os.eventfd_read(self.permits)
+                count += 1
+        taken = [self.hand.pop() for _ in range(count)]
+        if taken or must_answer:
+            self.is_recalling = True
+            self.send(b'{"forget":%d}\n' % count)
+        taken.reverse()
+        return taken
+
+    def send(self, line: bytes) -> None:
+        """Never waits: what the child does not take now lies in ``outbox`` until ``flush``."""
+        self.outbox += line
+        self.flush()
+
+    def flush(self) -> None:
+        try:
+            while self.outbox:
+                del self.outbox[: self.control.send(self.outbox)]
+        except BlockingIOError:
+            pass
+        except ConnectionError:  # its process ends, or will be ended at its deadline
+            self.outbox.clear()
+
+    # --- what it says -----------------------------------------------------------------------------------------------
+
+    def ends(self, now: float) -> list[tuple[Task, float, float, dict[str, Any] | None]]:
+        """The runs that have ended since the last call, with their start, end and, unless plain, what was said."""
+        found: list[tuple[Task, float, float, dict[str, Any] | None]] = []
+        self._read_mail()
+        while self.hand:
+            token = self.hand[0].token
+            if (times := self.board.ended(token)) is not None:
+                found.append((self.hand.popleft(), *times, None))
+            elif self._letters and self._letters[0][0] == token:
+                _, started, ended, said, end = self._letters.popleft()
+                found.append((self.hand.popleft(), started, ended, {"said": said, "end": end}))
+            else:
+                break
+        if found:
+            self.has_begun = True
+            self.moved_at = self.head_since = now
+        return found
+
+    def _read_mail(self) -> None:
+        while self.board.mailed() > self._count:
+            try:
+                piece = self.control.recv(1 << 16)
+            except (BlockingIOError, ConnectionError):
+                return
+            if not piece:
+                return
+            *lines, self._received = (self._received + piece).split(b"\n")
+            self._count += len(lines)
+            for line in lines:
+                match json.loads(line):
+                    case "ready":
+                        self.is_ready = True
+                    case "forgot":
+                        self.is_recalling = False
+                    case "late":
+                        self.is_late = True
+                    case letter:
+                        self._letters.append(letter)
+
+    def receive(self) -> bool:
+        """As an ``Answer`` of a run that is being stopped: whether more is to be waited for does not depend on what."""
+        with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(ConnectionError):
+                self.control.recv(1 << 16)
+            return True
+        return False
+
+    def started_at(self) -> float | None:
+        """When the first run of the hand began; None: it has not."""
+        return self.board.begun(self.hand[0].token) if self.hand else None
+
+    def has_news(self) -> bool:
+        """Whether it has exited, or something lies in its outputs, or one of them is closed."""
+        return self.outputs.has_ended or bool(self._poll.poll(0))
+
+    def has_lost_an_output(self) -> bool:
+        outputs = self.outputs.descriptors()
+        return self.outputs.has_ended or any(
+            descriptor in outputs and events & ~select.POLLIN for descriptor, events in self._poll.poll(0)
+        )
+
+    # --- its end ----------------------------------------------------------------------------------------------------
+
+    def end(self, patience: float = 0.0) -> int:
+        """Kill what has not ended within ``patience`` seconds, group and all; exit code. From any thread."""
+        code = self.group.end(patience)
+        self.outputs.close()
+        self._ends.close()
+        return code
+
+    def part(self) -> None:
+        """Close the socket, on which an idle child ends by itself; ``end`` must follow."""
+        self.control.close()
+
+    def why_it_died(self, code: int) -> str:
+        """For a child that never became ready. Its outputs must have been drained."""
+        said = self.outputs.stderr.kept().decode(errors="replace").strip().rpartition("\n")[2][-LARGEST_BOOT_OUTPUT:]
+        return f"the Python process of this worker {end_of(code)} while starting: {said}"

@@ -1,0 +1,95 @@
+"""What a run finds around it in a Python child: environment, folder, input, context; and the child's own after it.
+
+A run that leaves all of this alone, as most do, costs the setting of what differs from the run before.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sexton_worker import context
+
+
+class Request(NamedTuple):
+    """One run as it comes over the socket: what is of this run, then what is of its job."""
+
+    token: int
+    tick: str
+    attempt: int
+    deadline: str
+    job: str
+    reference: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    env: dict[str, str]
+    cwd: str | None
+    stdin: str | None
+
+
+class Surroundings:
+    """Those of this process, as they are when this is made. ``enter``, run, ``leave``."""
+
+    def __init__(self) -> None:
+        # The mapping behind os.environ, as bytes: copied and compared without decoding each variable.
+        self._data: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]  # typeshed hides it
+        self._environ = os.environ
+        self._own = dict(os.environ)
+        self._now: dict[bytes, bytes] = {}  # as the present run found it
+        self._folder = os.getcwd()
+        self._streams = (sys.stdin, sys.stdout, sys.stderr)
+        self._job = ""
+        self._attempt = 0
+
+    def enter(self, request: Request) -> None:
+        """Set what the run is told. Raises OSError if its folder cannot be worked in."""
+        context.enter(lambda: _context(request))
+        environ = self._environ
+        if request.env:
+            environ.update(request.env)
+            environ["SEXTON_WORKER_PID"] = self._own.get("SEXTON_WORKER_PID", "")
+            self._job = ""  # the job's own may have overwritten what identifies the run
+        if request.job != self._job or request.attempt != self._attempt:
+            environ["SEXTON_JOB"] = self._job = request.job
+            environ["SEXTON_ATTEMPT"] = str(request.attempt)
+            self._attempt = request.attempt
+        environ["SEXTON_TICK"] = request.tick
+        environ["SEXTON_TOKEN"] = str(request.token)
+        environ["SEXTON_DEADLINE"] = request.deadline
+        self._now = self._data.copy()
+        if request.stdin is not None:
+            sys.stdin = io.StringIO(request.stdin)
+        if request.cwd is not None:
+            os.chdir(request.cwd)
+
+    def leave(self, request: Request) -> None:
+        """Put back what the run changed or was given."""
+        context.enter(None)
+        if (sys.stdin, sys.stdout, sys.stderr) != self._streams:
+            sys.stdin, sys.stdout, sys.stderr = self._streams
+        if request.cwd is not None or not self._is_at_home():
+            os.chdir(self._folder)
+        if request.env or self._data != self._now or os.environ is not self._environ:
+            os.environ = self._environ  # noqa: B003 - it is the same object, unless the run put another there
+            os.environ.clear()
+            os.environ.update(self._own)
+            self._job = ""
+
+    def _is_at_home(self) -> bool:
+        try:
+            return os.getcwd() == self._folder
+        except OSError:  # the run deleted it around itself
+            return False
+
+
+def _context(request: Request) -> context.RunContext:
+    return context.RunContext(
+        job=request.job,
+        tick=datetime.fromisoformat(request.tick),
+        attempt=request.attempt,
+        token=request.token,
+        deadline=datetime.fromisoformat(request.deadline),
+    )
