@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster test check lint sim bench clean services
+.PHONY: help demo cluster compose-test test check lint sim bench clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -17,8 +17,8 @@ TESTS ?=
 AT_ONCE ?= 3
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' \
-	  | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' \
+	  | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-13s %s\n' "$$name" "$$text"; done
 
 demo: $(READY) ## a cluster of real processes with the example jobs, and its console; without a terminal 60 s and a summary
 	@if [ -t 0 ] && [ -t 1 ] && [ -t 2 ]; then exec $(VENV)/bin/sexton up examples/jobs; \
@@ -26,6 +26,9 @@ demo: $(READY) ## a cluster of real processes with the example jobs, and its con
 
 cluster: $(READY) services ## three ZooKeeper servers, PostgreSQL, three nodes, two workers, and the console on top
 	@exec $(VENV)/bin/python -m tests.support.cluster
+
+compose-test: ## containers: builds compose/, kills the leader's and a ZooKeeper server's, and audits (needs an engine)
+	@exec compose/test
 
 test: $(READY) services ## all tests; they start the servers they need (TESTS="..." narrows)
 	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist worksteal $(TESTS)
