@@ -1,7 +1,7 @@
 """A node's copy of the jobs: read from the ledger, kept warm, handed to the planner.
 
-Equal texts become one object, so that a million jobs with five hundred schedules
-hold five hundred schedules. A job whose texts cannot be read is a fault of that
+Equal texts become one object, and so do equal revisions: a million jobs with five
+hundred schedules hold five hundred schedules. A job whose texts cannot be read is a fault of that
 job alone (invariant 9): the leader puts it in quarantine.
 """
 
@@ -17,6 +17,9 @@ from sexton.store.protocol import JobRow, LateJobRow, RevisionRow, TickStore
 from sexton_scheduler.core.planner import Planner, Quarantine
 from sexton_scheduler.core.takeover import reconcile
 
+PAGE_JOBS = 5000
+_REVISIONS_AT_HAND = 20_000
+
 
 class DefinitionCache:
     """Schedules and firing rules by their texts."""
@@ -24,6 +27,7 @@ class DefinitionCache:
     def __init__(self) -> None:
         self._schedules: dict[str, Schedule] = {}
         self._firings: dict[str, FiringRules] = {}
+        self._revisions: dict[tuple[RevisionRow, ...], tuple[RevisionInForce, ...]] = {}
 
     def planned_job(self, row: JobRow) -> PlannedJob:
         """The row as the planner knows it; raises what its texts raise."""
@@ -32,7 +36,7 @@ class DefinitionCache:
             name=row.name,
             seq=row.seq,
             at=row.at,
-            revisions=tuple(self.revision(revision) for revision in row.revisions),
+            revisions=self._shared(row.revisions),
             pauses=row.pauses,
             pause_detail=row.pause_detail,
             growing=row.growing,
@@ -49,6 +53,15 @@ class DefinitionCache:
             revision=self.revision(row.revision),
             claims=tuple(LateClaim(claim.scheduled_at, claim.origin, claim.jitter) for claim in row.claims),
         )
+
+    def _shared(self, rows: tuple[RevisionRow, ...]) -> tuple[RevisionInForce, ...]:
+        """Jobs that were applied together have revisions alike; only those at hand are looked for."""
+        known = self._revisions.get(rows)
+        if known is None:
+            if len(self._revisions) >= _REVISIONS_AT_HAND:
+                self._revisions.clear()
+            known = self._revisions[rows] = tuple(self.revision(row) for row in rows)
+        return known
 
     def revision(self, row: RevisionRow) -> RevisionInForce:
         schedule = self._schedules.get(row.schedule)
@@ -68,31 +81,49 @@ class DefinitionCache:
 
 
 class JobBook:
-    """The jobs in a planner, as fresh as the last ``refresh``."""
+    """The jobs in a planner, as fresh as the last ``refresh``; a follower's cursors as the last ``follow``."""
 
     def __init__(self, ticks: TickStore, planner: Planner) -> None:
         self._ticks = ticks
         self._planner = planner
         self._definitions = DefinitionCache()
         self._mark: int | None = None
+        self._cursor_mark = 0
         self._to_read: set[int] = set()
 
     def refresh(self) -> int:
         """Read what was edited since the last time (the first time: everything); how many jobs."""
+        first = 0 if self._mark is not None else self._read_all()
         read = self._ticks.load_jobs(self._mark)
         for job_id in read.gone:
             self._planner.drop(job_id)
         self._put(read.jobs)
         self._mark = read.mark
         self._to_read.difference_update(row.job_id for row in read.jobs)
-        return len(read.jobs) + len(read.gone)
+        return first + len(read.jobs) + len(read.gone)
 
-    def catch_up_with_cursors(self) -> None:
-        """After it, the planner's jobs stand at the cursors that the last leader left. Call it with a term of one's
-        own, so that no older leader moves them any more."""
+    def _read_all(self) -> int:
+        """Every job, page by page: a million of them are never in memory as rows."""
+        cursor_mark = self._ticks.cursor_mark()
+        page = self._ticks.job_page(0, PAGE_JOBS)
+        mark, count = page.mark, len(page.jobs)
+        self._put(page.jobs)
+        while page.upto is not None:
+            page = self._ticks.job_page(page.upto, PAGE_JOBS)
+            self._put(page.jobs)
+            count += len(page.jobs)
+        self._mark, self._cursor_mark = mark, cursor_mark
+        return count
+
+    def follow(self) -> None:
+        """After it, the planner's jobs stand at the cursors that the last leader left: reads what has moved since the
+        last time. A follower calls it now and then, so that its takeover costs little; a leader at its beginning, with
+        a term of its own, so that no older leader moves them any more."""
         self.refresh()
-        reconciled = reconcile(self._planner.jobs, self._ticks.cursors())
+        read = self._ticks.moved_cursors(self._cursor_mark)
+        reconciled = reconcile(self._planner.jobs, read.rows)
         self._planner.put_all(reconciled.advanced)
+        self._cursor_mark = read.mark
         self.expect_changes(reconciled.to_read)
         self.read_changed()
 

@@ -84,6 +84,7 @@ class NodeLoop:
         self._cluster: ClusterState | None = None
         self._looked_at = 0.0
         self._refreshed_at: float | None = None
+        self._followed_at = 0.0  # when this node, not leading, last looked where the leader had moved the cursors
         self._failures = 0
         self._unreached_from = 0.0
         self._said_aside = ""
@@ -145,6 +146,9 @@ class NodeLoop:
             self._state.settings = settings
             self._book.refresh()
             self._refreshed_at = elapsed
+        if self._state.leading is None and elapsed - self._followed_at >= poll:
+            self._book.follow()
+            self._followed_at = elapsed
 
     def _look_every(self) -> float:
         every = self._state.settings.session.total_seconds() / LOOKS_PER_SESSION

@@ -53,7 +53,7 @@ class TickWriter:
     def begin(self, now: datetime, settings: ClusterSettings) -> None:
         """The takeover's own reading: the cursors as the predecessor left them, and the pass over what it missed."""
         started = self._clock.elapsed()
-        self._book.catch_up_with_cursors()
+        self._book.follow()
         fired_before = self._store.ticks.pass_fired()
         self._pass = self._planner.begin_pass(Cause.TAKEOVER, now, fired_before, settings.catch_up_hold_above)
         self._planning = timedelta(seconds=self._clock.elapsed() - started)

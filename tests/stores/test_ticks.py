@@ -300,11 +300,6 @@ def test_a_retired_job_is_gone_once_its_last_tick_is_decided(store: Store) -> No
     assert store.ticks.load_jobs().jobs == ()
 
 
-def test_every_cursor_is_listed(store: Store) -> None:
-    jobs = create(store, definition("a"), definition("b"))
-    assert sorted(store.ticks.cursors()) == [(job.job_id, job.seq, job.at) for job in jobs]
-
-
 def test_the_budget_paces_whoever_asks(store: Store) -> None:
     first = store.ticks.reserve_budget(10, 5.0)
     assert abs(first - store.now()) < 2 * SECOND

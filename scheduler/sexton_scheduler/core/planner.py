@@ -21,6 +21,7 @@ from sexton.decisions import Cause, CommitResult, CursorMove, GrowingSkip, Plann
 from sexton.missed_ticks import Fire, decide_missed
 from sexton_scheduler.core.fire_heap import FireHeap
 from sexton_scheduler.core.job_plan import JobPlan, claim_at, first_tick, plan_job
+from sexton_scheduler.core.job_table import JobTable
 from sexton_scheduler.core.pacing import start_instants
 from sexton_scheduler.core.takeover import at_cursor
 from sexton_scheduler.core.tick_cache import TickCache
@@ -98,7 +99,7 @@ class Planner:
     """All jobs of the cluster and what each is due for next."""
 
     def __init__(self) -> None:
-        self.jobs: dict[int, PlannedJob] = {}
+        self.jobs = JobTable()
         self.faults: dict[int, Quarantine] = {}
         self._cache = TickCache()
         self._live = FireHeap()
@@ -115,7 +116,7 @@ class Planner:
         if job.is_quarantined:
             self.drop(job.job_id)
             return
-        self.jobs[job.job_id] = job
+        self.jobs.put(job)
         self._place(job)
 
     def put_all(self, jobs: Sequence[PlannedJob]) -> None:
@@ -132,7 +133,7 @@ class Planner:
 
     def drop(self, job_id: int) -> None:
         """The job has no undecided ticks any more, or is not to be planned."""
-        self.jobs.pop(job_id, None)
+        self.jobs.drop(job_id)
         self.faults.pop(job_id, None)
         self._live.remove(job_id)
         self._paused.remove(job_id)
@@ -248,15 +249,18 @@ class Planner:
         except Exception as error:  # invariant 9
             self._fault(job, error)
             return
-        self._live.remove(job.job_id)
-        self._paused.remove(job.job_id)
-        if found is not None:
-            tick, is_paused = found
-            heap = self._paused if is_paused else self._live
-            if self._is_bulk:
-                heap.place(job.job_id, tick)
-            else:
-                heap.push(job.job_id, tick)
+        if found is None:
+            self._live.remove(job.job_id)
+            self._paused.remove(job.job_id)
+            return
+        tick, is_paused = found
+        heap, other = (self._paused, self._live) if is_paused else (self._live, self._paused)
+        if other:
+            other.remove(job.job_id)
+        if self._is_bulk:
+            heap.place(job.job_id, tick)
+        else:
+            heap.push(job.job_id, tick)
 
     def _advance(self, plan: JobPlan) -> None:
         job = at_cursor(plan.job, plan.upto)
@@ -267,7 +271,7 @@ class Planner:
                 job = PlannedJob(
                     job.job_id, job.name, job.seq, job.at, job.revisions, job.pauses, job.pause_detail, growing
                 )
-        self.jobs[job.job_id] = job
+        self.jobs.put(job)
         self._place(job)
 
     def _fault(self, job: PlannedJob, error: Exception) -> None:

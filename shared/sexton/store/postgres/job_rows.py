@@ -1,4 +1,4 @@
-"""Jobs as the leader reads them, on PostgreSQL: three plain reads in one snapshot."""
+"""Jobs as the leader reads them, on PostgreSQL: three plain reads in one snapshot; and the cursors that have moved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psycopg
 
 from sexton.store.job_rows import GrowingRead, PauseRead, RevisionRead, job_rows
 from sexton.store.postgres.connection import PostgresConnection
-from sexton.store.protocol import JobRow, JobsRead
+from sexton.store.protocol import CursorsRead, JobRow, JobsPage, JobsRead
 
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -31,7 +31,16 @@ FROM cursors c CROSS JOIN LATERAL
   (SELECT * FROM skips s WHERE s.job_id = c.job_id AND s.after < c.at ORDER BY s.after DESC LIMIT 1) s
 WHERE c.job_id = ANY (%(job_ids)s::bigint[]) AND s.upto = c.at AND s.reason = 'paused' AND s.resolved_at IS NULL
 """
+# age() counts back from the newest transaction: it compares across the wrap of the 32 bits that a row keeps.
+_MOVED = """
+SELECT job_id, seq, at FROM cursors
+WHERE age(xmin) <= age(%(since)s::text::xid8::xid) OR %(since)s > %(mark)s
+"""
 _ALL, _CHANGED, _THESE = "", "AND j.changed > %(mark)s", "AND j.job_id = ANY (%(job_ids)s::bigint[])"
+_PAGE = "AND j.job_id > %(after)s AND j.job_id <= %(upto)s"
+_END_OF_PAGE = """
+SELECT max(job_id), count(*) FROM (SELECT job_id FROM jobs WHERE job_id > %(after)s ORDER BY job_id LIMIT %(limit)s) p
+"""
 _MARK = "SELECT coalesce(max(changed), 0) FROM jobs"
 _CHANGED_IDS = "SELECT job_id FROM jobs WHERE changed > %(mark)s ORDER BY job_id"
 
@@ -49,6 +58,33 @@ def load_jobs(store: PostgresConnection, changed_after: int | None) -> JobsRead:
         changed = [row[0] for row in connection.execute(_CHANGED_IDS, values)]
     known = {job.job_id for job in jobs}
     return JobsRead(jobs, tuple(job_id for job_id in changed if job_id not in known), mark)
+
+
+def job_page(store: PostgresConnection, after: int, limit: int) -> JobsPage:
+    """``TickStore.job_page``."""
+    with store.transaction(_SNAPSHOT) as connection:
+        (mark,) = connection.execute(_MARK).fetchone() or (0,)
+        (upto, count) = connection.execute(_END_OF_PAGE, {"after": after, "limit": limit}).fetchone() or (None, 0)
+        jobs = () if upto is None else _read(connection, _PAGE, {"after": after, "upto": upto})
+    return JobsPage(jobs, upto if count == limit else None, mark)
+
+
+def cursor_mark(store: PostgresConnection) -> int:
+    """``TickStore.cursor_mark``: every transaction before it has ended, so that its writes are to be seen."""
+    with store.autocommit() as connection:
+        (mark,) = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetchone() or (0,)
+    return int(mark)
+
+
+def moved_cursors(store: PostgresConnection, since: int) -> CursorsRead:
+    """``TickStore.moved_cursors``: rows whose writing transaction is not older than the mark's.
+
+    A whole scan, which costs little beside sending all rows; a server whose numbers have gone back sends all.
+    """
+    mark = cursor_mark(store)
+    with store.autocommit() as connection:
+        rows = connection.execute(_MOVED, {"since": since, "mark": mark}, binary=True).fetchall()
+    return CursorsRead(rows, mark)
 
 
 def read_jobs(store: PostgresConnection, job_ids: Sequence[int]) -> tuple[JobRow, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sexton.decisions import CommitResult, LatePlan, TickBatch
 from sexton.store.postgres import job_rows, late_claims, tick_commit
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_writes import CHANGES_LOCK
-from sexton.store.protocol import JobRow, JobsRead, LateJobRow
+from sexton.store.protocol import CursorsRead, JobRow, JobsPage, JobsRead, LateJobRow
 
 _RESERVE = """
 UPDATE budget SET next_at = greatest(next_at, clock_timestamp()) + %(span)s::interval WHERE id = 1
@@ -56,9 +56,14 @@ class PostgresTicks:
     def read_jobs(self, job_ids: Sequence[int]) -> tuple[JobRow, ...]:
         return job_rows.read_jobs(self._connection, job_ids)
 
-    def cursors(self) -> Iterable[tuple[int, int, datetime]]:
-        with self._connection.autocommit() as connection:
-            return connection.execute("SELECT job_id, seq, at FROM cursors", binary=True).fetchall()
+    def job_page(self, after: int, limit: int) -> JobsPage:
+        return job_rows.job_page(self._connection, after, limit)
+
+    def cursor_mark(self) -> int:
+        return job_rows.cursor_mark(self._connection)
+
+    def moved_cursors(self, since: int) -> CursorsRead:
+        return job_rows.moved_cursors(self._connection, since)
 
     def commit(self, batch: TickBatch) -> CommitResult:
         return tick_commit.commit(self._connection, batch)

@@ -27,7 +27,16 @@ from sexton.clock import Wakeup
 from sexton.store.protocol.edits import ChangeDone, ChangeKind, CurrentJob, EditStore, HaltChange, JobChange, Triggered
 from sexton.store.protocol.grants import Grant, GrantStore, Renewal, Requeued, RunResult, StepRequest, StepResult
 from sexton.store.protocol.terms import TermStore
-from sexton.store.protocol.ticks import JobRow, JobsRead, LateClaimRow, LateJobRow, RevisionRow, TickStore
+from sexton.store.protocol.ticks import (
+    CursorsRead,
+    JobRow,
+    JobsPage,
+    JobsRead,
+    LateClaimRow,
+    LateJobRow,
+    RevisionRow,
+    TickStore,
+)
 from sexton.store.reads import LedgerReader
 
 __all__ = [
@@ -35,12 +44,14 @@ __all__ = [
     "ChangeKind",
     "Channel",
     "CurrentJob",
+    "CursorsRead",
     "EditStore",
     "Grant",
     "GrantStore",
     "HaltChange",
     "JobChange",
     "JobRow",
+    "JobsPage",
     "JobsRead",
     "LateClaimRow",
     "LateJobRow",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -47,6 +47,26 @@ class JobsRead:
 
 
 @dataclass(frozen=True, slots=True)
+class JobsPage:
+    """Jobs of neighbouring ids. ``upto``: the id after which the next page begins; None after the last one.
+
+    ``mark``: as in ``JobsRead``; that of the first page of all is the one to go on from.
+    """
+
+    jobs: tuple[JobRow, ...]
+    upto: int | None
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class CursorsRead:
+    """``(job_id, seq, at)`` of cursors that were written after a mark, in no order, and the new mark."""
+
+    rows: Sequence[tuple[int, int, datetime]]
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
 class LateClaimRow:
     scheduled_at: datetime
     origin: Origin
@@ -74,8 +94,20 @@ class TickStore(Protocol):
         """These jobs as they stand now."""
         ...
 
-    def cursors(self) -> Iterable[tuple[int, int, datetime]]:
-        """``(job_id, seq, at)`` of every job: what a warm follower reads at a takeover."""
+    def job_page(self, after: int, limit: int) -> JobsPage:
+        """Those of the next ``limit`` jobs by id, from ``after`` on, that can have undecided ticks.
+
+        All pages together are not one moment: what was edited meanwhile comes with ``load_jobs`` from the first
+        page's mark on, and what a leader moved with ``moved_cursors`` from a mark taken before.
+        """
+        ...
+
+    def cursor_mark(self) -> int:
+        """A mark for ``moved_cursors``: nothing that is written from now on lies before it."""
+        ...
+
+    def moved_cursors(self, since: int) -> CursorsRead:
+        """At least the cursors written since the mark: what a warm follower has to read, at a takeover too."""
         ...
 
     def commit(self, batch: TickBatch) -> CommitResult:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sexton.store.job_rows import GrowingRead, PauseRead, RevisionRead, job_rows
-from sexton.store.protocol import JobRow, JobsRead
+from sexton.store.protocol import JobRow, JobsPage, JobsRead
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.tables import from_micros
 
@@ -29,13 +29,18 @@ SELECT c.job_id, s.after, s.count FROM cursors c JOIN skips s ON s.job_id = c.jo
 WHERE c.job_id = ? AND s.reason = 'paused' AND s.resolved_at IS NULL ORDER BY s.after DESC LIMIT 1
 """
 _ALL, _CHANGED = "", "AND j.changed > :mark"
+_PAGE = "AND j.job_id > :after AND j.job_id <= :upto"
+_END_OF_PAGE = """
+SELECT max(job_id), count(*) FROM (SELECT job_id FROM jobs WHERE job_id > ? ORDER BY job_id LIMIT ?)
+"""
+_MARK = "SELECT coalesce(max(changed), 0) FROM jobs"
 _THESE = "AND j.job_id IN (SELECT value FROM json_each(:job_ids))"
 
 
 def load_jobs(store: SqliteConnection, changed_after: int | None) -> JobsRead:
     """``TickStore.load_jobs``."""
     with store.snapshot() as connection:
-        (mark,) = connection.execute("SELECT coalesce(max(changed), 0) FROM jobs").fetchone()
+        (mark,) = connection.execute(_MARK).fetchone()
         if changed_after is None:
             return JobsRead(_read(connection, _ALL, {}), (), mark)
         if mark <= changed_after:
@@ -44,6 +49,15 @@ def load_jobs(store: SqliteConnection, changed_after: int | None) -> JobsRead:
         changed = connection.execute("SELECT job_id FROM jobs WHERE changed > ? ORDER BY job_id", [changed_after])
         known = {job.job_id for job in jobs}
         return JobsRead(jobs, tuple(job_id for (job_id,) in changed if job_id not in known), mark)
+
+
+def job_page(store: SqliteConnection, after: int, limit: int) -> JobsPage:
+    """``TickStore.job_page``."""
+    with store.snapshot() as connection:
+        (mark,) = connection.execute(_MARK).fetchone()
+        upto, count = connection.execute(_END_OF_PAGE, [after, limit]).fetchone()
+        jobs = () if upto is None else _read(connection, _PAGE, {"after": after, "upto": upto})
+    return JobsPage(jobs, upto if count == limit else None, mark)
 
 
 def read_jobs(store: SqliteConnection, job_ids: Sequence[int]) -> tuple[JobRow, ...]:

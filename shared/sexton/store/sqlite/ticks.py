@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sexton.decisions import CommitResult, LatePlan, TickBatch
-from sexton.store.protocol import Channel, JobRow, JobsRead, LateJobRow
+from sexton.store.protocol import Channel, CursorsRead, JobRow, JobsPage, JobsRead, LateJobRow
 from sexton.store.sqlite import job_rows, late_claims, tick_commit
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
@@ -48,10 +48,17 @@ class SqliteTicks:
     def read_jobs(self, job_ids: Sequence[int]) -> tuple[JobRow, ...]:
         return job_rows.read_jobs(self._connection, job_ids)
 
-    def cursors(self) -> Iterable[tuple[int, int, datetime]]:
+    def job_page(self, after: int, limit: int) -> JobsPage:
+        return job_rows.job_page(self._connection, after, limit)
+
+    def cursor_mark(self) -> int:
+        return 0
+
+    def moved_cursors(self, since: int) -> CursorsRead:
+        """All of them: SQLite keeps no number by which a row could tell when it was written."""
         with self._connection.snapshot() as connection:
             rows = connection.execute("SELECT job_id, seq, at FROM cursors").fetchall()
-        return [(job_id, seq, from_micros(at)) for job_id, seq, at in rows]
+        return CursorsRead([(job_id, seq, from_micros(at)) for job_id, seq, at in rows], 0)
 
     def commit(self, batch: TickBatch) -> CommitResult:
         return tick_commit.commit(self._connection, batch)

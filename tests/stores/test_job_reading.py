@@ -1,0 +1,85 @@
+"""Jobs are read in pages, and of the cursors those that moved: what a node reads costs what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sexton.store import open_store
+from sexton.store.protocol import ChangeKind, JobChange, Store, StoreOptions
+from tests.support.leader_scene import batch, create, definition, lead, ticks_after
+from tests.support.waiting import eventually
+
+
+@pytest.fixture
+def postgres_store(postgres_ledger: str) -> Iterator[Store]:
+    store = open_store(StoreOptions(postgres_ledger))
+    yield store
+    store.close()
+
+
+def quiet_mark(store: Store) -> int:
+    """A mark that no transaction under way, such as the server's own vacuum, holds back."""
+
+    def found() -> int:
+        mark = store.ticks.cursor_mark()
+        return 0 if store.ticks.moved_cursors(mark).rows else mark
+
+    return eventually(found, within=60, what="a mark after every cursor")
+
+
+def test_cursors_that_have_moved_since_a_mark_are_listed_with_a_new_mark(store: Store) -> None:
+    term = lead(store)
+    jobs = create(store, definition("a"), definition("b"), definition("c"))
+    everything = store.ticks.moved_cursors(0)
+    assert sorted(everything.rows) == [(job.job_id, job.seq, job.at) for job in jobs]
+    ticks = ticks_after(jobs[1], 2)
+    store.ticks.commit(batch(store, term, [(jobs[1], ticks)]))
+    moved = store.ticks.moved_cursors(everything.mark)
+    assert (jobs[1].job_id, jobs[1].seq, ticks[-1]) in moved.rows
+    assert moved.mark >= everything.mark
+
+
+def test_only_cursors_that_have_moved_are_sent_where_the_database_can_tell(postgres_store: Store) -> None:
+    store = postgres_store
+    term = lead(store)
+    jobs = create(store, definition("a"), definition("b"))
+    mark = quiet_mark(store)
+    ticks = ticks_after(jobs[1], 2)
+    store.ticks.commit(batch(store, term, [(jobs[1], ticks)]))
+    assert store.ticks.moved_cursors(mark).rows == [(jobs[1].job_id, jobs[1].seq, ticks[-1])]
+    mark = quiet_mark(store)
+    store.edits.edit([JobChange(ChangeKind.PAUSE, jobs[0].job_id, why="a holiday")], "test")
+    assert [job_id for job_id, _, _ in store.ticks.moved_cursors(mark).rows] == [jobs[0].job_id]
+
+
+def test_a_server_whose_transactions_have_gone_back_sends_every_cursor(postgres_store: Store) -> None:
+    jobs = create(postgres_store, definition("a"), definition("b"))
+    ahead = postgres_store.ticks.cursor_mark() + 1_000_000
+    assert len(postgres_store.ticks.moved_cursors(ahead).rows) == len(jobs)
+
+
+def test_jobs_come_in_pages_of_neighbouring_ids(store: Store) -> None:
+    jobs = create(store, *(definition(name) for name in "abcde"))
+    known = {job.job_id: job for job in store.ticks.load_jobs().jobs}
+    first = store.ticks.job_page(0, 2)
+    assert (first.jobs, first.upto) == ((known[jobs[0].job_id], known[jobs[1].job_id]), jobs[1].job_id)
+    assert first.mark == store.ticks.load_jobs().mark
+    second = store.ticks.job_page(jobs[1].job_id, 2)
+    last = store.ticks.job_page(jobs[3].job_id, 2)
+    assert [job.job_id for job in (*second.jobs, *last.jobs)] == [job.job_id for job in jobs[2:]]
+    assert (second.upto, last.upto) == (jobs[3].job_id, None)
+    assert store.ticks.job_page(jobs[4].job_id, 2).jobs == ()
+
+
+def test_a_page_of_jobs_that_have_no_undecided_ticks_leads_to_the_next(store: Store) -> None:
+    term = lead(store)
+    jobs = create(store, *(definition(name) for name in "abc"))
+    for job in jobs[:2]:
+        (done,) = store.edits.edit([JobChange(ChangeKind.RETIRE, job.job_id)], "test")
+        (row,) = store.ticks.read_jobs([job.job_id])
+        store.ticks.commit(batch(store, term, [(row, [done.effective_at])], claims=()))
+    page = store.ticks.job_page(0, 2)
+    assert (page.jobs, page.upto) == ((), jobs[1].job_id)
+    assert [job.job_id for job in store.ticks.job_page(jobs[1].job_id, 2).jobs] == [jobs[2].job_id]
