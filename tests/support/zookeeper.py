@@ -25,6 +25,7 @@ from tests.support.scratch import make_folder, remove_folder
 from tests.support.waiting import eventually
 
 JARS = ("zookeeper.jar", "slf4j-simple.jar")
+TLS_JARS = ("netty-codec.jar", "netty-resolver.jar")  # what TLS needs beside: libnetty-java, which zookeeper depends on
 JAR_FOLDER = Path("/usr/share/java")
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 START_SECONDS = 60
@@ -40,7 +41,7 @@ def find_jars() -> str:
             f"ZooKeeper's {' and '.join(missing)} not found in {JAR_FOLDER}; "
             "install Debian's package zookeeper: apt-get install zookeeper"
         )
-    return ":".join(str(JAR_FOLDER / jar) for jar in JARS)
+    return ":".join(str(JAR_FOLDER / jar) for jar in (*JARS, *TLS_JARS))
 
 
 def find_java() -> str:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import random
 import socket
 import ssl
 import threading
@@ -207,12 +208,15 @@ class _Connecting(ConnectionHandler):  # type: ignore[misc]  # kazoo ships no ty
             self._told.has_ended = True
 
     def _expand_client_hosts(self) -> list[tuple[str, str, int]]:
-        try:
-            found: list[tuple[str, str, int]] = super()._expand_client_hosts()
-        except (OSError, UnicodeError):
-            found = []
+        """Name, address and port of every address of every server, in an order that differs from node to node."""
+        found: list[tuple[str, str, int]] = []
+        for host, port in self.client.hosts:
+            with contextlib.suppress(OSError, UnicodeError):  # UnicodeError: a text that can be no name
+                for _, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                    found.append((host, str(address[0]), port))
         if not found:
             self._told.fails(of_names(",".join(address_text(*one) for one in self.client.hosts)))
+        random.shuffle(found)
         return found
 
     def _connect(self, host: str, hostip: str, port: int) -> tuple[float, float]:

@@ -35,6 +35,13 @@ _PASSING = (
     SessionExpiredError,
     SessionMovedError,
 )
+_NO_TLS = (
+    "http request",
+    "packet length too long",
+    "record layer failure",
+    "unexpected eof while reading",
+    "wrong version number",
+)
 _HOST_MISMATCH, _EXPIRED, _NOT_YET_VALID = 62, 10, 9  # OpenSSL's verify codes
 
 
@@ -102,7 +109,7 @@ def _of_tls(server: str, error: ssl.SSLError) -> Trouble:
     if "alert" in reason and any(word in reason for word in ("certificate", "unknown ca", "access denied")):
         said = f"{server} does not accept this node's certificate ({reason}); see coordinator_certificate"
         return Trouble("client certificate", said, needs_operator=True)
-    if reason in ("wrong version number", "record layer failure", "packet length too long", "http request"):
-        said = f"{server} does not speak TLS; name ZooKeeper's secure port, or leave coordinator_ca out"
+    if reason in _NO_TLS:
+        said = f"{server} does not speak TLS ({reason}); name ZooKeeper's secure port, or leave coordinator_ca out"
         return Trouble("no TLS", said, needs_operator=True)
     return Trouble("TLS", f"TLS with {server} failed ({reason})")
