@@ -27,7 +27,7 @@ class Bench:
     def hold(self, token: int, *, ends_with_lease: bool = False) -> None:
         self.grants.running[token] = a_grant(token)
         self.execution.running.add(token)
-        self.book.hold(token, sent=self.clock.seconds, lease=LEASE, ends_with_lease=ends_with_lease)
+        self.book.hold({token: ends_with_lease}, sent=self.clock.seconds, lease=LEASE)
 
     def beat_after(self, seconds: float) -> float:
         self.clock.seconds += seconds

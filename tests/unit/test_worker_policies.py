@@ -10,6 +10,7 @@ from sexton_worker.core.output_tail import KEPT_BYTES, OutputTail
 from sexton_worker.core.pull_policy import (
     AHEAD_SECONDS,
     GAP,
+    LARGEST_HOLD,
     LARGEST_PULL,
     NOTHING_PULLED,
     WAKE_LATE,
@@ -34,10 +35,10 @@ def test_room_is_what_is_free_and_nothing_while_draining() -> None:
 def test_a_worker_takes_ahead_only_while_its_runs_are_short_and_no_more_than_it_runs_soon() -> None:
     assert capacity(4, Pace()) == 4
     quick = Pace().after([0.001] * 4)
-    assert capacity(4, quick) == 8  # doubles as long as everything ends between two exchanges
-    assert capacity(4, quick.after([0.001] * 8)) == 16
-    assert capacity(4, quick.after([0.001] * 500)) == LARGEST_PULL
-    assert capacity(4, quick.after([0.001])) == 8  # one that came early does not throw it back
+    assert capacity(4, quick) == 16  # grows as long as everything ends between two exchanges
+    assert capacity(4, quick.after([0.001] * 16)) == 64
+    assert capacity(4, quick.after([0.001] * 500)) == LARGEST_HOLD
+    assert capacity(4, quick.after([0.001])) == 16  # one that came early does not throw it back
     assert capacity(4, quick.after([0.1] * 16)) == 4 + int(4 * AHEAD_SECONDS / 0.1)
     assert capacity(4, quick.after([*[0.001] * 30, 1.0])) == 5
     assert capacity(4, quick.after([*[0.001] * 30, 60.0])) == 4
@@ -48,7 +49,7 @@ def test_the_capacity_is_never_below_the_slots_and_never_beyond_a_pull(slots: in
     pace = Pace()
     for durations in pasts:
         pace = pace.after(durations)
-    assert slots <= capacity(slots, pace) <= max(slots, LARGEST_PULL)
+    assert slots <= capacity(slots, pace) <= max(slots, LARGEST_HOLD)
 
 
 def test_a_worker_with_nothing_to_say_and_no_room_leaves_the_database_alone() -> None:
@@ -60,7 +61,7 @@ def test_results_go_at_once_unless_a_pull_is_due_in_a_moment_anyway() -> None:
     soon = NOTHING_PULLED.after(2, 0, 0, next_due=100.003)
     assert exchange_in(1, 1, soon, now=100.0) == pytest.approx(0.003 + WAKE_LATE)
     assert exchange_in(1, 0, soon, now=100.0) == 0.0  # no room: that pull will not happen
-    assert exchange_in(1, 1, soon, now=100.003) == 0.0
+    assert exchange_in(1, 1, soon, now=100.0031) == 0.0
     later = NOTHING_PULLED.after(2, 0, 0, next_due=100.0 + GAP * 2)
     assert exchange_in(1, 1, later, now=100.0) == 0.0
 

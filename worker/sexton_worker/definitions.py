@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sexton.errors import DatabaseUnreachable
-from sexton.jobs import JobDefinition
+from sexton.jobs import RunRules
 from sexton.store.protocol import Grant, Store
 
 CACHED = 10_000
@@ -18,21 +19,28 @@ class UnreadableDefinition(Exception):
     """One revision that this worker cannot make sense of; the message says which and why."""
 
 
+class Recipe(NamedTuple):
+    """What a run needs of its definition."""
+
+    job: str
+    rules: RunRules
+
+
 class Definitions:
     """A cache over the store, for one thread."""
 
     def __init__(self, store: Store, cached: int = CACHED) -> None:
         self._store = store
         self._cached = cached
-        self._known: OrderedDict[Key, JobDefinition] = OrderedDict()
+        self._known: OrderedDict[Key, Recipe] = OrderedDict()
 
-    def of(self, grants: Sequence[Grant]) -> dict[Key, JobDefinition | UnreadableDefinition]:
-        """The definition of each grant by ``(job_id, revision)``. Raises ``DatabaseUnreachable``.
+    def of(self, grants: Sequence[Grant]) -> dict[Key, Recipe | UnreadableDefinition]:
+        """The recipe of each grant by ``(job_id, revision)``. Raises ``DatabaseUnreachable``.
 
         A definition that is missing or cannot be read fails its own runs and no others (invariant 9).
         """
         keys = {(grant.job_id, grant.revision) for grant in grants}
-        found: dict[Key, JobDefinition | UnreadableDefinition] = {}
+        found: dict[Key, Recipe | UnreadableDefinition] = {}
         for key in keys & self._known.keys():
             self._known.move_to_end(key)
             found[key] = self._known[key]
@@ -40,15 +48,16 @@ class Definitions:
             found |= self._read(missing)
         return found
 
-    def _read(self, keys: Sequence[Key]) -> dict[Key, JobDefinition | UnreadableDefinition]:
+    def _read(self, keys: Sequence[Key]) -> dict[Key, Recipe | UnreadableDefinition]:
         try:
-            read = self._store.grants.definitions(keys)
+            definitions = self._store.grants.definitions(keys)
         except DatabaseUnreachable:
             raise
         except Exception as error:
             if len(keys) == 1:
                 return {keys[0]: _unreadable(keys[0], f"{type(error).__name__}: {error}")}
             return {key: value for one in keys for key, value in self._read([one]).items()}
+        read = {key: Recipe(one.name, one.run_rules()) for key, one in definitions.items()}
         self._known |= read
         while len(self._known) > self._cached:
             self._known.popitem(last=False)

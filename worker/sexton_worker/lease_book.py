@@ -8,12 +8,11 @@ renewal was sent: it can only lie earlier than the database's.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(NamedTuple):
     """``until`` and ``renewed`` are elapsed seconds. ``ends_with_lease``: the run must not outlive the lease."""
 
     token: int
@@ -31,33 +30,36 @@ class LeaseBook:
         self._lock = threading.Lock()
         self._held: dict[int, Holding] = {}
 
-    def hold(self, token: int, *, sent: float, lease: float, ends_with_lease: bool) -> None:
-        """A grant came with the answer to what was sent at ``sent``."""
+    def hold(self, tokens: Mapping[int, bool], *, sent: float, lease: float) -> None:
+        """These were granted with the answer to what was sent at ``sent``; the values are ``ends_with_lease``."""
+        until = sent + lease
         with self._lock:
-            self._held[token] = Holding(token, sent + lease, sent, ends_with_lease)
+            for token, ends_with_lease in tokens.items():
+                self._held[token] = Holding(token, until, sent, ends_with_lease)
 
-    def release(self, token: int) -> None:
-        """The claim is out of this worker's hands: its result was answered, or it was dropped."""
+    def release(self, *tokens: int) -> None:
+        """The claims are out of this worker's hands: their results were answered, or they were dropped."""
         with self._lock:
-            self._held.pop(token, None)
+            for token in tokens:
+                self._held.pop(token, None)
 
     def renewed(self, tokens: Collection[int], *, sent: float, lease: float) -> None:
         """The leases of these tokens were renewed by what was sent at ``sent``."""
         with self._lock:
             for token in tokens:
                 if token in self._held:
-                    self._held[token] = replace(self._held[token], until=sent + lease, renewed=sent)
+                    self._held[token] = self._held[token]._replace(until=sent + lease, renewed=sent)
 
     def holdings(self) -> tuple[Holding, ...]:
         """All tokens held now."""
         with self._lock:
             return tuple(self._held.values())
 
-    def is_live(self, token: int, now: float) -> bool:
-        """Whether the token is held and its lease has not run out by this worker's clock."""
+    def live_until(self, token: int) -> float | None:
+        """When the lease of the token runs out by this worker's clock; None: it is not held."""
         with self._lock:
             holding = self._held.get(token)
-        return holding is not None and now < holding.until
+        return None if holding is None else holding.until
 
     def count(self) -> int:
         with self._lock:

@@ -21,23 +21,23 @@ Failure stance:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
 from sexton.claims import State
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
-from sexton.jobs import JobDefinition
+from sexton.jobs import RunRules
 from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store
 from sexton_worker.core import pull_policy
 from sexton_worker.core.completion import conclude, storable
 from sexton_worker.core.machine_faults import NO_SPELL
 from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
-from sexton_worker.definitions import Definitions, UnreadableDefinition
+from sexton_worker.definitions import Definitions, Recipe, UnreadableDefinition
 from sexton_worker.execution import Execution, RunOrder
 from sexton_worker.lease_book import LeaseBook
 from sexton_worker.settings_reader import SettingsReader
@@ -67,7 +67,7 @@ class WorkerSettings:
 @dataclass(frozen=True, slots=True)
 class _Running:
     grant: Grant
-    definition: JobDefinition
+    rules: RunRules
 
 
 class WorkerLoop:
@@ -99,6 +99,7 @@ class WorkerLoop:
         self._granted: dict[int, Grant] = {}
         self._running: dict[int, _Running] = {}
         self._unsent: dict[int, RunResult] = {}
+        self._unsent_since = 0.0  # elapsed seconds; not before
         self._pulled = NOTHING_PULLED
         self._pace = Pace()
         self._spell = NO_SPELL
@@ -187,12 +188,15 @@ class WorkerLoop:
     # --- runs that ended --------------------------------------------------------------------------------------------
 
     def _collect(self) -> None:
+        if not self._unsent:
+            self._unsent_since = self._clock.elapsed()
         for ended in self._execution.finished():
             running = self._running.pop(ended.token, None)
             if running is not None:
                 self._note_fault(ended)
                 self._unsent[ended.token] = self._result(running, ended)
-                self._durations.append(0.0 if ended.started is None else ended.ended - ended.started)
+                if ended.started is not None:
+                    self._durations.append(ended.ended - ended.started)
                 self._ended_at = self._clock.elapsed()
 
     def _note_fault(self, ended: EndedRun) -> None:
@@ -216,7 +220,7 @@ class WorkerLoop:
         grant, finished_at = running.grant, self._time.instant(ended.ended)
         verdict = conclude(
             ended,
-            running.definition.run_rules(),
+            running.rules,
             retries_used=grant.retries,
             at_most_once=grant.at_most_once,
             finished_at=finished_at,
@@ -273,8 +277,12 @@ class WorkerLoop:
 
     def _exchange_if_due(self) -> float | None:
         """Exchange, if there is a reason to; else the seconds to wait for one that is near."""
-        free = self._room()
-        wait = pull_policy.exchange_in(len(self._unsent), free, self._pulled, self._clock.elapsed())
+        free, now = self._room(), self._clock.elapsed()
+        is_ahead = len(self._running) > self._own.slots
+        if is_ahead and self._unsent and len(self._unsent) < len(self._running):
+            wait: float | None = max(0.0, self._unsent_since + pull_policy.GAP - now)
+        else:
+            wait = pull_policy.exchange_in(len(self._unsent), free, self._pulled, now)
         if wait == 0.0:
             self._exchange(free)
             return None
@@ -300,17 +308,17 @@ class WorkerLoop:
         self._settle(request, answer)
         for grant in answer.grants:
             self._granted[grant.token] = grant
-            lease = settings.lease.total_seconds()
-            self._book.hold(grant.token, sent=sent, lease=lease, ends_with_lease=grant.at_most_once)
+        held = {grant.token: grant.at_most_once for grant in answer.grants}
+        self._book.hold(held, sent=sent, lease=settings.lease.total_seconds())
         if free:
             next_due = answer.next_available_at
             at = None if next_due is None else self._time.elapsed(next_due)
-            self._pulled = self._pulled.after(free, answer.picked, len(answer.grants), at)
+            self._pulled = self._pulled.after(free, answer.picked, len(answer.grants), at, sent)
 
     def _settle(self, request: StepRequest, answer: StepResult) -> None:
+        self._book.release(*(result.token for result in request.results))
         for result in request.results:
             self._unsent.pop(result.token, None)
-            self._book.release(result.token)
             if result.token not in answer.accepted:
                 self._log.warning("run.refused", token=result.token, outcome=result.outcome.word)
 
@@ -323,32 +331,43 @@ class WorkerLoop:
             self._stop_in_time()
             return
         found = self._definitions.of(tuple(self._granted.values()))
+        orders: list[RunOrder] = []
+        try:
+            self._prepare(found, orders)
+        finally:  # also if the database went away in the middle
+            self._execution.start(*orders)
+
+    def _prepare(self, found: Mapping[tuple[int, int], Recipe | UnreadableDefinition], orders: list[RunOrder]) -> None:
+        """Put what may start now into ``orders``. Raises ``DatabaseUnreachable``, with those before it there."""
+        now = self._time.now()
         for grant in tuple(self._granted.values()):
-            definition = found[grant.job_id, grant.revision]
-            if isinstance(definition, UnreadableDefinition):
-                self._return(grant, str(definition), State.FAILED)
+            recipe = found[grant.job_id, grant.revision]
+            if isinstance(recipe, UnreadableDefinition):
+                self._return(grant, str(recipe), State.FAILED)
                 self._wakeup.set()
-            elif self._may_start(grant):
-                self._start(grant, definition)
+            elif (until := self._may_start_until(grant)) is not None:
+                orders.append(self._order(grant, recipe, now, until))
             else:
                 self._granted.pop(grant.token)
                 self._book.release(grant.token)
                 self._log.warning("grant.dropped", token=grant.token)
 
-    def _may_start(self, grant: Grant) -> bool:
-        if not self._book.is_live(grant.token, self._clock.elapsed()):
-            return False
+    def _may_start_until(self, grant: Grant) -> float | None:
+        """The elapsed seconds until which the run may start; None: not at all."""
+        until = self._book.live_until(grant.token)
+        if until is None or self._clock.elapsed() >= until:
+            return None
         if not grant.at_most_once:
-            return True
-        return self._store.grants.mark_started(grant.job_id, grant.scheduled_at, grant.token)
+            return until
+        is_marked = self._store.grants.mark_started(grant.job_id, grant.scheduled_at, grant.token)
+        return until if is_marked else None
 
-    def _start(self, grant: Grant, definition: JobDefinition) -> None:
+    def _order(self, grant: Grant, recipe: Recipe, now: datetime, until: float) -> RunOrder:
         del self._granted[grant.token]
         if not self._running:
             self._ended_at = self._clock.elapsed()
-        self._running[grant.token] = _Running(grant, definition)
-        rules = definition.run_rules()
-        self._execution.start(RunOrder(grant, definition.name, rules, self._time.now() + rules.max_runtime))
+        self._running[grant.token] = _Running(grant, recipe.rules)
+        return RunOrder(grant, recipe.job, recipe.rules, now + recipe.rules.max_runtime, until)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

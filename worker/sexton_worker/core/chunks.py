@@ -9,8 +9,6 @@ only runs of a function that was quick lately go together, and no more than
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 LARGEST_HAND = 64  # runs in one process's hands
 FEWEST_TOGETHER = 16  # what is so quick that a second process would only be in its way
 TOGETHER_SECONDS = 0.02
@@ -23,23 +21,31 @@ class Durations:
     """How long the runs of each function took lately, in seconds: slow ones count at once, quick ones by and by."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, float] = OrderedDict()
+        self._known: dict[str, float] = {}
+        self._most: dict[str, int] = {}
 
     def note(self, function: str, seconds: float) -> None:
-        known = self._known.get(function, seconds)
-        self._known[function] = seconds if seconds >= known else known + (seconds - known) * _FORGET
-        if len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
+        """One more of its runs has ended, or has already taken so long."""
+        known = self._known.get(function)
+        if known is None and len(self._known) >= _REMEMBERED:
+            self._known.clear()
+            self._most.clear()
+        if known is not None and seconds < known:
+            seconds = known + (seconds - known) * _FORGET
+        self._known[function] = seconds
+        self._most[function] = most_together(seconds)
 
     def of(self, function: str) -> float | None:
         """None: never seen."""
         return self._known.get(function)
 
+    def most_together(self, function: str) -> int:
+        """``most_together`` of its runs; 1 if it was never seen."""
+        return self._most.get(function, 1)
 
-def most_together(seconds: float | None) -> int:
-    """How many runs that take so long may lie in one process's hands; 1 for what is slow or unknown."""
-    if seconds is None:
-        return 1
+
+def most_together(seconds: float) -> int:
+    """How many runs that take so long may lie in one process's hands; 1 for slow ones."""
     return max(1, min(LARGEST_HAND, int(TOGETHER_SECONDS / max(seconds, 1e-9))))
 
 

@@ -38,6 +38,9 @@ class Verdict:
     uses_retry: bool = False
 
 
+_SUCCEEDED = Verdict(State.SUCCEEDED)
+
+
 def conclude(
     ended: EndedRun,
     rules: RunRules,
@@ -50,7 +53,7 @@ def conclude(
     """What the end of a run means for its claim. ``draw`` in [0, 1) decides the jitter of its delay."""
     match ended.ending:
         case Ending.EXITED if ended.exit_code in rules.success_codes:
-            return Verdict(State.SUCCEEDED)
+            return _SUCCEEDED
         case Ending.EXITED | Ending.RAISED | Ending.NOT_STARTED:
             outcome = State.FAILED
         case Ending.TIMED_OUT:
@@ -90,4 +93,6 @@ def retry_delay(rules: RetryRules, retries_used: int, draw: float) -> timedelta:
 
 def storable(text: str) -> str:
     """``text`` as every database takes it: no NUL, and no half of a character; a job's error may hold either."""
+    if not text:
+        return text
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -6,7 +6,7 @@ when idle; and a result is written at once unless a pull is due within ``GAP``
 anyway, which then takes it along.
 
 Slots that run only short jobs would idle during every exchange. So a worker
-takes some claims ahead while its recent runs are short: twice as many as end
+takes some claims ahead while its recent runs are short: four times what ends
 between two exchanges, and no more than its slots run in ``AHEAD_SECONDS``. What
 waits longer than that behind a job that turns out long is given back.
 """
@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 GAP = 0.005  # seconds: what is due closer together than this is one exchange
 LARGEST_PULL = 200
+LARGEST_HOLD = 2 * LARGEST_PULL  # so that one batch runs while the next is pulled
+GROWTH = 4
 AHEAD_SECONDS = 0.25
 RECALL_SECONDS = 0.5
 REMEMBERED = 32  # runs; one long one among them and nothing is taken ahead
@@ -33,11 +35,19 @@ class Pulled:
     granted: int
     next_due: float | None
     fruitless: int = 0  # pulls in a row that picked claims and were granted none
+    at: float = 0.0  # elapsed seconds
 
-    def after(self, asked: int, picked: int, granted: int, next_due: float | None) -> Pulled:
+    def after(self, asked: int, picked: int, granted: int, next_due: float | None, at: float = 0.0) -> Pulled:
         """The pull that follows this one."""
         fruitless = self.fruitless + 1 if picked and not granted else 0
-        return Pulled(asked, picked, granted, next_due, fruitless)
+        return Pulled(asked, picked, granted, next_due, fruitless, at)
+
+    def worth_at(self) -> float | None:
+        """When the next claim is there, elapsed seconds; not sooner than ``GAP`` after a pull that granted some."""
+        if self.next_due is None:
+            return None
+        woken = self.next_due + WAKE_LATE
+        return max(woken, self.at + GAP) if self.granted else woken
 
 
 NOTHING_PULLED = Pulled(0, 0, 0, None)
@@ -63,7 +73,7 @@ def capacity(slots: int, pace: Pace) -> int:
         return slots
     longest = max(pace.recent)
     in_time = int(slots * AHEAD_SECONDS / longest) if longest > 0 else LARGEST_PULL
-    return max(slots, min(LARGEST_PULL, slots + in_time, 2 * max(pace.ended, pace.ended_before)))
+    return max(slots, min(LARGEST_HOLD, slots + in_time, GROWTH * max(pace.ended, pace.ended_before)))
 
 
 def room(holds: int, in_hand: int, *, is_draining: bool) -> int:
@@ -75,8 +85,9 @@ def exchange_in(results: int, free: int, last: Pulled, now: float) -> float | No
     """Seconds until the next exchange makes sense for a worker that was just woken; None: there is nothing to do."""
     if not results:
         return 0.0 if free else None
-    if free and last.next_due is not None and 0 < last.next_due - now <= GAP:
-        return last.next_due - now + WAKE_LATE
+    worth_at = last.worth_at()
+    if free and worth_at is not None and WAKE_LATE < worth_at - now <= GAP + WAKE_LATE:
+        return worth_at - now
     return 0.0
 
 
@@ -90,7 +101,8 @@ def pause(free: int, last: Pulled, now: float, poll: float) -> float:
         return poll
     if last.granted and last.picked >= last.asked:
         return 0.0
-    until_due = poll if last.next_due is None else last.next_due - now + WAKE_LATE
+    worth_at = last.worth_at()
+    until_due = poll if worth_at is None else worth_at - now
     if last.picked > last.granted:
         until_due = min(until_due, GAP * 2 ** min(last.fruitless, 10))
     return max(0.0, min(poll, until_due))

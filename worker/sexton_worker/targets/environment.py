@@ -38,4 +38,6 @@ def job_environment(order: RunOrder) -> dict[str, str]:
 
 def iso(instant: datetime) -> str:
     """``2026-03-29T01:00:00Z``, with a fraction only where there is one."""
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if instant.tzinfo is not UTC:
+        instant = instant.astimezone(UTC)
+    return f"{instant.isoformat()[:-6]}Z"

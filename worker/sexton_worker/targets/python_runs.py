@@ -30,7 +30,6 @@ from sexton_worker.core.chunks import (
     LARGEST_HAND,
     STALL_SECONDS,
     Durations,
-    most_together,
     share,
 )
 from sexton_worker.core.machine_faults import is_machine_fault
@@ -192,7 +191,7 @@ class PythonRuns:
     # --- giving -----------------------------------------------------------------------------------------------------
 
     def _most(self, task: Task) -> int:
-        return 1 if task.is_alone else most_together(self._durations.of(task.function))
+        return 1 if task.is_alone else self._durations.most_together(task.function)
 
     def _with_room(self) -> PythonChild | None:
         """The child with the least in hand, if it will be through with it in a moment."""
