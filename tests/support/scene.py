@@ -115,7 +115,7 @@ def _seed_cluster(connection: Connection, now: datetime) -> None:
                 pid=4000 + int(name[-1]),
                 role=role,
                 confirmation="confirmed" if leads else None,
-                coordinator_status="ZooKeeper session 0x1a, connected",
+                coordinator_status="session 0x1a, 6s, connected to zk1:2181",
                 coordinator_servers=json.dumps(SERVERS),
                 jobs_warm=9,
                 behind_ms=behind_ms,

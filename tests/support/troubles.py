@@ -18,7 +18,7 @@ def zookeeper_away(connection: Connection) -> None:
     nodes = tables.nodes
     connection.execute(
         update(nodes).values(
-            coordinator_servers=json.dumps(_DOWN), coordinator_status="ZooKeeper session 0x1a, not connected"
+            coordinator_servers=json.dumps(_DOWN), coordinator_status="session 0x1a, 6s, not connected"
         )
     )
     connection.execute(update(nodes).where(nodes.c.role == "leader").values(confirmation="unconfirmed"))

@@ -113,11 +113,11 @@ def test_what_stops_ticks_is_urgent(changed: dict[str, Any], said: str) -> None:
         ({"forced_to": "sched-1"}, "FORCED to sched-1"),
         (
             {"nodes": (replace(NODE, coordinator_servers=servers_seen("follower", "leader", "refused")),)},
-            "ZooKeeper: 2 of 3 serve, zk3:2181 refused",
+            "ZooKeeper: 2 of 3 serve (refused: zk3:2181)",
         ),
         (
-            {"nodes": (replace(NODE, coordinator_servers=servers_seen("not serving", "silent", "refused")),)},
-            "ZooKeeper: 0 of 3 serve, zk1:2181 not serving, zk2:2181 silent, zk3:2181 refused; no election can be held",
+            {"nodes": (replace(NODE, coordinator_servers=servers_seen("not serving", "refused", "refused")),)},
+            "ZooKeeper: 0 of 3 serve (not serving: zk1:2181, refused: zk2:2181 zk3:2181); no election can be held",
         ),
         ({"nodes": (replace(NODE, age=31 * SECOND),)}, "node sched-1 was last heard of 31 s ago"),
         (

@@ -16,7 +16,7 @@ from sexton_tui.console.core.standing import Word, alarms, has_quorum, servers, 
 from tests.unit.test_console_needs import HEALTHY, NODE, NOW, SECOND, servers_seen
 
 UP = servers_seen("follower", "leader", "follower")
-LEADER = replace(NODE, name="sched-2", role="leader", coordinator_status="ZooKeeper session 0x1a, connected")
+LEADER = replace(NODE, name="sched-2", role="leader", coordinator_status="session 0x1a, 6s, connected to zk1:2181")
 THREE = replace(
     HEALTHY,
     coordinator="zookeeper://zk1:2181,zk2:2181,zk3:2181/sexton",
@@ -26,7 +26,7 @@ THREE = replace(
 )
 DOWN = tuple(
     replace(node, coordinator_servers=servers_seen("not serving", "refused", "refused"), coordinator_status=status)
-    for node, status in zip(THREE.nodes, ("", "ZooKeeper session 0x1a, not connected", ""), strict=True)
+    for node, status in zip(THREE.nodes, ("", "session 0x1a, not connected: no server answers", ""), strict=True)
 )
 
 
@@ -169,7 +169,7 @@ def test_the_block_says_who_the_word_how_far_claims_are_written_and_how_servers_
         "  confirmed, beat 1.0 s, ZooKeeper",
         "  claims to 02:31:00, 1m00s ahead",
         "ZooKeeper 3 of 3 serve",
-        "  session 0x1a, connected",
+        "  connected to zk1:2181, 6s, session 0x1a",
         "  follower    zk1:2181",
         "  leader      zk2:2181",
         "  follower    zk3:2181",
@@ -194,7 +194,7 @@ def test_in_little_room_what_is_well_is_told_shortly() -> None:
 def test_in_little_room_what_is_not_well_keeps_its_lines() -> None:
     assert texts(replace(THREE, nodes=DOWN), 9)[3:] == [
         "ZooKeeper 0 of 3 serve",
-        "  session 0x1a, not connected",
+        "  not connected, session 0x1a: no server answers",
         "  not serving zk1:2181",
         "  refused     zk2:2181",
         "  refused     zk3:2181",
@@ -222,11 +222,18 @@ def test_without_zookeeper_no_servers_are_told_of() -> None:
 
 
 def test_the_word_is_in_capitals_unless_all_is_well() -> None:
-    assert texts(replace(THREE, confirmation="degraded"))[1] == "  DEGRADED, beat 1.0 s, ZooKeeper"
-    assert texts(replace(THREE, confirmation="unconfirmed"))[1] == "  UNCONFIRMED, beat 1.0 s, ZooKeeper"
+    assert texts(replace(THREE, confirmation="degraded"))[1] == "  DEGRADED, beat 1.0 s, leader lease"
+    assert texts(replace(THREE, confirmation="unconfirmed"))[1] == "  UNCONFIRMED, beat 1.0 s"
     assert texts(replace(THREE, leader=None))[0] == "NO LEADER  last term 3"
     silent = texts(replace(THREE, heartbeat_age=12 * SECOND))
-    assert silent[:2] == ["○ sched-2  term 3  since 02:30:00", "  NO LEADER, beat 12 s ago, ZooKeeper"]
+    assert silent[:2] == ["○ sched-2  term 3  since 02:30:00", "  NO LEADER, beat 12 s ago"]
+
+
+def test_a_term_taken_by_lease_or_force_is_zookeepers_once_it_has_confirmed_it() -> None:
+    for elected_by in (ElectedBy.DATABASE, ElectedBy.FORCED):
+        assert texts(replace(THREE, elected_by=elected_by))[1] == "  confirmed, beat 1.0 s, ZooKeeper"
+    forced = replace(THREE, elected_by=ElectedBy.FORCED, confirmation="unconfirmed")
+    assert texts(forced)[1] == "  UNCONFIRMED, beat 1.0 s, forced"
 
 
 def test_claims_that_have_run_out_are_said_to_be_behind() -> None:
@@ -234,10 +241,18 @@ def test_claims_that_have_run_out_are_said_to_be_behind() -> None:
     assert texts(replace(THREE, claims_upto=None))[2] == "  claims: the leader has not said yet"
 
 
+def test_a_killed_leader_whose_node_was_started_again_may_be_followed_by_that_node_too() -> None:
+    again = replace(LEADER, role="follower")
+    overview = replace(THREE, claims_upto=None, heartbeat_age=12 * SECOND, nodes=(again,))
+    assert "another node should take over" in alarms(overview)[0].todo
+    assert texts(overview)[2] == "  5 claims ahead, run in time"
+    assert "start `sexton scheduler`" in alarms(replace(overview, nodes=(LEADER,)))[0].todo
+
+
 def test_a_program_gets_the_word_the_alarms_and_each_nodes_view_of_each_server() -> None:
     nodes = (replace(THREE.nodes[0], coordinator_servers=servers_seen("silent")), *THREE.nodes[1:])
     record = leadership_record(replace(THREE, nodes=nodes, confirmation="degraded"))
-    assert (record["word"], record["session"]) == ("degraded", "ZooKeeper session 0x1a, connected")
+    assert (record["word"], record["session"]) == ("degraded", "session 0x1a, 6s, connected to zk1:2181")
     assert record["servers"][0] == {
         "address": "zk1:2181",
         "state": "follower",

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from sexton.cluster_views import NodeView, Overview
+from sexton.terms import ElectedBy
 from sexton_tui.console.core.lines import ALARM, BAD, DIM, GOOD, PLAIN, STRONG, WARN, WARNING, Line, Part, line
 from sexton_tui.console.core.standing import (
     NODE_SILENCE,
@@ -26,9 +27,8 @@ from sexton_tui.console.core.standing import (
     uses_zookeeper,
     word,
 )
-from sexton_tui.console.core.words import duration, instant
+from sexton_tui.console.core.words import duration, instant, plural
 
-_ELECTED_BY = {"zookeeper": "ZooKeeper", "database": "leader lease", "forced": "forced"}
 _WORD_STYLES = {Word.CONFIRMED: GOOD, Word.UNCONFIRMED: WARN, Word.DEGRADED: BAD, Word.NO_LEADER: BAD}
 
 
@@ -72,7 +72,7 @@ def _head_lines(overview: Overview) -> list[Line]:
         return [line((shown, BAD), f"  last term {overview.term}")]
     since = instant(overview.leader_since, overview.now)
     sign: Part = ("○ ", BAD) if is_silent(overview) else ("● ", GOOD)
-    by = _ELECTED_BY.get(overview.elected_by or "", "")
+    by = _by(overview, told)
     beat: Part = (
         f"beat {duration(overview.heartbeat_age)}{' ago' if is_silent(overview) else ''}",
         _beat_style(overview),
@@ -84,6 +84,15 @@ def _head_lines(overview: Overview) -> list[Line]:
     ]
 
 
+def _by(overview: Overview, told: Word) -> str:
+    """On whose word the leader leads now; empty where that is in doubt."""
+    if told is Word.CONFIRMED and uses_zookeeper(overview):
+        return "ZooKeeper"  # however the term was taken
+    if told is Word.DEGRADED or (told is Word.CONFIRMED and overview.elected_by is ElectedBy.DATABASE):
+        return "leader lease"
+    return "forced" if overview.elected_by is ElectedBy.FORCED else ""
+
+
 def _beat_style(overview: Overview) -> str:
     if is_silent(overview):
         return BAD
@@ -93,6 +102,8 @@ def _beat_style(overview: Overview) -> str:
 def claims_line(overview: Overview) -> Line:
     """How far claims are written: until then runs go on, whoever leads."""
     if overview.claims_upto is None:
+        if is_silent(overview):  # its node was started again, and knows nothing of its term
+            return line(f"  {plural(overview.ahead, 'claim')} ahead", (", run in time", DIM))
         return line("  claims: the leader has not said yet")
     ahead = overview.claims_upto - overview.now
     written = f"  claims to {instant(overview.claims_upto, overview.now)}, "
@@ -130,9 +141,9 @@ def _nodes_line(others: Sequence[NodeView]) -> list[Line]:
 def _servers_lines(overview: Overview, found: Sequence[ServerSeen]) -> list[Line]:
     """The servers, a line each, and the leader's session."""
     lines = [_servers_line(found, with_troubles=False)]
-    if session := leader_session(overview).removeprefix("ZooKeeper "):
+    if session := _session_words(leader_session(overview)):
         is_away = "not connected" in session or "connecting" in session
-        lines.append(line(("  ", DIM), (session, WARN if is_away else DIM)))
+        lines.append(line((f"  {session}", WARN if is_away else DIM)))
     return [*lines, *(one for server in found for one in _server_lines(server))]
 
 
@@ -148,6 +159,12 @@ def _servers_line(found: Sequence[ServerSeen], *, with_troubles: bool = True) ->
         troubles += [f"{server.address} {_otherwise(server)}" for server in found if server.otherwise and server.serves]
         told += [(f"; {trouble}", style or WARN) for trouble in troubles]
     return line(*told)
+
+
+def _session_words(status: str) -> str:
+    """What a node says of its session, whether it is connected first: a narrow block shows no more."""
+    said, colon, trouble = status.partition(": ")
+    return ", ".join(reversed(said.removeprefix("ZooKeeper ").split(", "))) + colon + trouble
 
 
 def _server_lines(server: ServerSeen) -> list[Line]:

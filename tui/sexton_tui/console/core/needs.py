@@ -72,12 +72,16 @@ def _leadership(overview: Overview) -> list[Need]:
 def _servers(overview: Overview) -> list[Need]:
     """ZooKeeper's servers that do not serve, or not all nodes."""
     found = servers(living(overview))
-    away = [f"{server.address} {server.state}" for server in found if not server.serves]
+    away: dict[str, list[str]] = {}
+    for server in found:
+        if not server.serves:
+            away.setdefault(server.state, []).append(server.address)
     needed = []
     if away:
-        rest = f"{len(found) - len(away)} of {len(found)} serve"
+        rest = f"{sum(server.serves for server in found)} of {len(found)} serve"
+        which = ", ".join(f"{state}: {' '.join(addresses)}" for state, addresses in away.items())
         lost = "" if has_quorum(found) else "; no election can be held"
-        needed.append(Need(f"ZooKeeper: {rest}, {', '.join(away)}{lost}", is_urgent=False))
+        needed.append(Need(f"ZooKeeper: {rest} ({which}){lost}", is_urgent=False))
     for server in found:
         if server.serves and server.otherwise:
             others = ", ".join(f"{state} for {' and '.join(nodes)}" for state, nodes in server.otherwise)

@@ -154,7 +154,8 @@ def _leaderless(overview: Overview) -> list[Alarm]:
 
 def _who_may_lead(overview: Overview) -> str:
     """What to do about it: whether a node will take over, when, or what keeps them."""
-    others = [node for node in living(overview) if node.name != overview.leader]
+    # A node of the leader's name that follows was started again after the leader's end.
+    others = [node for node in living(overview) if node.name != overview.leader or node.role != "leader"]
     if not others:
         return "no node lives: start `sexton scheduler`"
     if not any(node.inputs_id == overview.inputs_id for node in others):
