@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,31 @@ def fork_and_return(note: str) -> None:
     clone = os.fork()
     if clone:
         Path(note).write_text(str(clone))
+
+
+def act(log: str, name: str, deed: str = "") -> None:
+    """Note in the file `log` that it began, and in which process; then do the deed."""
+    with Path(log).open("a") as file:
+        file.write(f"{name} {os.getpid()}\n")
+    match deed:
+        case "die":
+            kill_self()
+        case "hang":
+            wait_for_ever()
+        case "print":
+            print(name)
+        case "write":
+            os.write(2, f"{name}\n".encode())
+        case "raise":
+            raise ValueError(name)
+        case "close":
+            close_outputs()
+        case "wait":
+            time.sleep(0.2)
+
+
+def count(text: str) -> None:
+    print(len(text))
 
 
 async def later() -> None:

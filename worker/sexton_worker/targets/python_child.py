@@ -8,9 +8,9 @@ can empty: so what was taken back is never begun, what was begun is never given 
 which, however suddenly this process freezes or ends. ``targets/python_process.py`` is the other side.
 
 Lines of JSON on the socket, to this process:
-    [run, ...]            runs, in order (``Request``)
-    {"forget": n}         the last n runs were taken back; answered with "forgot"
-    "go on"               the output of the run that ended last has been taken
+    {"at": t, "runs": [run, ...]}    runs in order (``Request``), given at this elapsed time
+    {"forget": n}                    the last n runs were taken back; answered with "forgot"
+    "go on"                          the output of the run that ended last has been taken
 from this process:
     "ready", "forgot"
     "late"                it will begin nothing of what it has, for that came too long ago; answered with "forget"
@@ -68,7 +68,7 @@ class Child:
         self._received = b""
         self._hand: deque[Request | None] = deque()  # None: the end of a list
         self._waits = False  # for "go on", or "forget"
-        self._received_at = 0.0
+        self._given_at = 0.0  # what was given last
         self._rung_at = 0.0
         self._is_spoiled = False
         self._taken = board.taken()
@@ -89,7 +89,7 @@ class Child:
             if request is None:
                 self._hand.popleft()
                 self._ring()
-            elif _elapsed() - self._received_at > LATE_SECONDS:
+            elif _elapsed() - self._given_at > LATE_SECONDS:
                 self._waits = True
                 self._mail("late")
             elif self._may_begin():
@@ -113,10 +113,10 @@ class Child:
         if not piece:
             return False
         *lines, self._received = (self._received + piece).split(b"\n")
-        self._received_at = _elapsed()
         for line in lines:
             match json.loads(line):
-                case list(runs):
+                case {"at": float(given_at), "runs": list(runs)}:
+                    self._given_at = given_at
                     self._hand.extend(Request(*run) for run in runs)
                     self._hand.append(None)
                 case {"forget": int(count)}:

@@ -101,7 +101,7 @@ class PythonChild:
             self.head_since = self.moved_at = now
         self.hand.extend(tasks)
         os.eventfd_write(self.permits, len(tasks))
-        self.send(f"[{','.join(task.line for task in tasks)}]\n".encode())
+        self.send(f'{{"at":{now!r},"runs":[{",".join(task.line for task in tasks)}]}}\n'.encode())
 
     def take_back(self, most: int, *, must_answer: bool = False) -> list[Task]:
         """Up to ``most`` tasks that have not begun and never will here, the last ones, in their order.

@@ -14,11 +14,8 @@ Everything here happens under the execution's lock, except starting children and
 
 from __future__ import annotations
 
-import contextlib
 import os
-import select
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,30 +23,22 @@ import structlog
 
 from sexton.clock import Clock
 from sexton.jobs import PythonTarget
-from sexton_worker.core.chunks import (
-    LARGEST_HAND,
-    STALL_SECONDS,
-    Durations,
-    share,
-)
+from sexton_worker.core.chunks import LARGEST_HAND, STALL_SECONDS
 from sexton_worker.core.machine_faults import is_machine_fault
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
+from sexton_worker.targets.child_watch import NEVER, ChildWatch
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
 from sexton_worker.targets.environment import INHERITED_BY_PYTHON, WORKER_PID, clean_environment
 from sexton_worker.targets.launching import KilledAtStart
 from sexton_worker.targets.python_ending import died, ended_run, see_off
 from sexton_worker.targets.python_process import PythonChild, Task
-from sexton_worker.targets.python_requests import PythonRequests
+from sexton_worker.targets.python_queue import PythonQueue
 from sexton_worker.targets.supervision import ENDINGS
 
 BOOT_SECONDS = 60.0
 PARTING_SECONDS = 2.0
 MOST_TRIES = 3  # processes that ended without beginning the run
-LARGEST_LIST = 1 << 16  # characters
-STAYS_AWAKE = 0.5  # after runs were given out: so that not each of them must wake the thread
-LONGEST_SLEEP = 60.0  # the kernel's own timer stands still while the machine sleeps
-_NEVER = float("inf")
 
 
 class Slots:
@@ -78,21 +67,14 @@ class PythonRuns:
         self._slots = slots
         self._tell = tell
         self._freed = freed
-        self._requests = PythonRequests()
-        self._durations = Durations()
-        self._waiting: deque[Task] = deque()
+        self._waiting = PythonQueue()
         self._children: list[PythonChild] = []
         self._idle: list[PythonChild] = []  # the one used last is taken first, so that few stay warm
         self._coming = 0  # children on their way, for as many of the first that wait
         self._to_launch = 0
         self._seen_off: dict[int, PythonChild] = {}
-        self._watched: dict[int, PythonChild] = {}
         self._is_closed = False
-        self._sleeps_until = _NEVER  # as of elapsed seconds, like all times here
-        self._given_at = -_NEVER
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._epoll = select.epoll()
-        self._epoll.register(self._bell, select.EPOLLIN)
+        self._watch = ChildWatch(clock)
         self._log = structlog.get_logger("sexton.worker.execution")
         self._thread = threading.Thread(target=self._supervise, name="sexton python", daemon=True)
         self._thread.start()
@@ -102,21 +84,19 @@ class PythonRuns:
     def add(self, order: RunOrder, target: PythonTarget, arrival: int) -> None:
         """One more that waits; ``next_arrival`` and ``begin_next`` give it a slot in its turn."""
         try:
-            line = self._requests.line(order, target)
+            self._waiting.add(order, target, arrival)
         except (TypeError, ValueError) as error:
             why = f"args and kwargs must be JSON values: {error}"
             self._tell(not_started(order, self._clock.elapsed(), why))
-            return
-        self._waiting.append(Task(order, line, target.reference, arrival, is_alone=order.grant.at_most_once))
 
     def next_arrival(self) -> int | None:
         """When the first run came that needs a slot to begin; None: there is none."""
         self._forget_expired()
         if self._idle:
-            return self._waiting[0].arrival if self._waiting else None
-        if len(self._waiting) <= self._coming or (self._most(self._waiting[0]) > 1 and self._with_room() is not None):
+            return self._waiting.arrival()
+        if self._waiting.is_quick() and self._with_room() is not None:
             return None
-        return self._waiting[self._coming].arrival
+        return self._waiting.arrival(self._coming)
 
     def begin_next(self) -> None:
         """Use one free slot for what ``next_arrival`` told of."""
@@ -130,22 +110,20 @@ class PythonRuns:
         self._slots.free -= 1
         self._coming += 1
         self._to_launch += 1
-        self._ring()
+        self._watch.ring()
 
     def top_up(self, before: int | None) -> None:
         """Let children that have only quick runs in hand have more of them; of those that came ``before``, if set."""
         self._forget_expired()
-        while self._waiting and (before is None or self._waiting[0].arrival < before):
-            child = self._with_room() if self._most(self._waiting[0]) > 1 else None
+        while (arrival := self._waiting.arrival()) is not None and (before is None or arrival < before):
+            child = self._with_room() if self._waiting.is_quick() else None
             if child is None:
                 return
             self._give(child)
 
     def take_waiting(self) -> list[int]:
         """Forget what waits; its tokens."""
-        tokens = [task.token for task in self._waiting]
-        self._waiting.clear()
-        return tokens
+        return self._waiting.clear()
 
     def collect(self) -> None:
         """Take what the children have to say."""
@@ -160,13 +138,11 @@ class PythonRuns:
             leaving.stop.stop(reason)
             return
         now = self._clock.elapsed()
-        for task in self._waiting:
-            if task.token == token:
-                self._waiting.remove(task)
-                self._tell(stopped_before(task.order, now, reason))
-                return
+        if (task := self._waiting.remove(token)) is not None:
+            self._tell(stopped_before(task.order, now, reason))
+            return
         for child in self._children:
-            if any(task.token == token for task in child.hand):
+            if any(held.token == token for held in child.hand):
                 self._stop_in(child, token, reason, now)
                 return
 
@@ -174,74 +150,47 @@ class PythonRuns:
         """End the thread and the children; runs must have ended before. Without the lock."""
         with self._lock:
             self._is_closed = True
-            self._ring()
+            self._watch.ring()
         self._thread.join()
         for child in self._children:
             child.part()
         for child in self._children:
             child.end(PARTING_SECONDS)
-        self._epoll.close()
-        os.close(self._bell)
+        self._watch.close()
 
     def _forget_expired(self) -> None:
         """What waited so long that its lease may be over must not begin."""
-        while self._waiting and (now := self._clock.elapsed()) >= self._waiting[0].order.begin_by:
-            self._tell(stopped_before(self._waiting.popleft().order, now, StopReason.LEASE_LOST))
+        now = self._clock.elapsed()
+        while (task := self._waiting.pop_expired(now)) is not None:
+            self._tell(stopped_before(task.order, now, StopReason.LEASE_LOST))
 
     # --- giving -----------------------------------------------------------------------------------------------------
-
-    def _most(self, task: Task) -> int:
-        return 1 if task.is_alone else self._durations.most_together(task.function)
 
     def _with_room(self) -> PythonChild | None:
         """The child with the least in hand, if it will be through with it in a moment."""
         found, least = None, LARGEST_HAND
         for child in self._children:
             count = len(child.hand)
-            if 0 < count < least and child.is_quick and not child.is_recalling and not child.outbox:
+            if 0 < count < least and child.is_quick and not (child.is_recalling or child.outbox):
                 found, least = child, count
-        if found is None:
+        if found is None or self._clock.elapsed() - found.moved_at >= STALL_SECONDS:
             return None
-        most = min(self._most(task) for task in (found.hand[0], found.hand[-1]))
+        most = min(self._waiting.most_with(task) for task in (found.hand[0], found.hand[-1]))
         return found if 2 * least <= most else None
 
     def _give(self, child: PythonChild) -> None:
         """As many of the first that wait as may go together."""
         now = self._clock.elapsed()
-        most = self._most(self._waiting[0])
-        held = len(child.hand)
-        evenly = share(len(self._waiting), 1 + min(len(self._idle), self._slots.free), most)
-        limit = max(1, min(most - held, evenly))
-        tasks = [self._waiting.popleft()]
-        size = len(tasks[0].line)
-        while self._waiting and len(tasks) < limit and size < LARGEST_LIST:
-            following = self._waiting[0]
-            if self._most(following) <= held + len(tasks) or now >= following.order.begin_by:
-                break
-            size += len(following.line)
-            tasks.append(self._waiting.popleft())
-        child.is_quick = most > 1 and size < LARGEST_LIST
+        processes = 1 + min(len(self._idle), self._slots.free)
+        tasks, child.is_quick = self._waiting.pop_together(len(child.hand), processes, now)
         child.give(tasks, now)
-        self._await_flush(child)
+        self._watch.flush(child)
         self._note_time(child)
-
-    def _await_flush(self, child: PythonChild) -> None:
-        if child.outbox and child.fileno() not in self._watched:
-            self._watch(child, child.fileno(), select.EPOLLOUT)
 
     def _note_time(self, child: PythonChild) -> None:
         """The thread must be awake when time alone may change something in this child's hand."""
-        now = child.moved_at
-        self._given_at = self._clock.elapsed()
         until = child.head_since + child.hand[0].order.rules.max_runtime.total_seconds()
-        if len(child.hand) > 1:
-            until = min(until, now + STALL_SECONDS)
-        if until < self._sleeps_until:
-            self._ring()
-
-    def _ring(self) -> None:
-        self._sleeps_until = 0.0
-        os.eventfd_write(self._bell, 1)
+        self._watch.wake_by(min(until, child.moved_at + STALL_SECONDS) if len(child.hand) > 1 else until)
 
     def _is_fit(self, child: PythonChild) -> bool:
         """Whether it can take another run: alive, its outputs open. What was written meanwhile is nobody's."""
@@ -255,13 +204,8 @@ class PythonRuns:
                 self._drop(child)
                 child.end()
                 return False
-            for descriptor in child.muted:
-                self._epoll.modify(descriptor, select.EPOLLIN)
-            child.muted.clear()
+            self._watch.unmute(child)
         return True
-
-    def _wait_again(self, tasks: list[Task]) -> None:
-        self._waiting.extendleft(reversed(tasks))
 
     # --- hearing ----------------------------------------------------------------------------------------------------
 
@@ -271,9 +215,11 @@ class PythonRuns:
             self._note_end(child, task, started, ended, letter)
         if child.is_late:
             child.is_late = False
-            self._wait_again(child.take_back(len(child.hand), must_answer=True))
+            self._waiting.again(child.take_back(len(child.hand), must_answer=True))
         if child.is_ready and not was_ready:
             self._coming -= 1
+            child.outputs.drain()
+            child.outputs.fresh_tails()  # what was said while it started is no run's
             self._forget_expired()
             if self._waiting:
                 self._give(child)
@@ -283,7 +229,7 @@ class PythonRuns:
     def _note_end(
         self, child: PythonChild, task: Task, started: float, ended: float, letter: dict[str, Any] | None
     ) -> None:
-        self._durations.note(task.function, ended - started)
+        self._waiting.note(task.function, ended - started)
         if letter is None:
             self._tell(EndedRun(task.token, Ending.EXITED, started, ended, 0))
             return
@@ -293,7 +239,7 @@ class PythonRuns:
         if letter["said"]:
             child.outputs.fresh_tails()
             child.send(b'"go on"\n')
-            self._await_flush(child)
+            self._watch.flush(child)
 
     def _rest(self, child: PythonChild) -> None:
         """It has nothing in hand: give its slot back, and keep it for more if it can be."""
@@ -307,14 +253,13 @@ class PythonRuns:
         if child.hand or not child.is_ready:
             child.board.note_taking()
             if not child.outputs.read(descriptor):
-                self._watched.pop(descriptor, None)
+                self._watch.forget(descriptor)
         elif child.has_lost_an_output():
             self._drop(child)
             child.end()
         else:
             # Somebody that a run left behind writes on: it is not listened to until there is a run again.
-            self._epoll.modify(descriptor, 0)
-            child.muted.add(descriptor)
+            self._watch.mute(child, descriptor)
 
     # --- ends that are no answers -----------------------------------------------------------------------------------
 
@@ -330,7 +275,7 @@ class PythonRuns:
             if child.hand:
                 child.stop.stop(reason)
                 self._see_off(child, ENDINGS[reason])
-        self._wait_again(taken)
+        self._waiting.again(taken)
         self._freed()
 
     def _see_off(self, child: PythonChild, ending: Ending) -> None:
@@ -368,7 +313,7 @@ class PythonRuns:
             if never_began[0].tries >= MOST_TRIES:
                 order = never_began.pop(0).order
                 self._tell(not_started(order, now, "the Python processes of this worker end before they begin it"))
-        self._wait_again(never_began)
+        self._waiting.again(never_began)
         if child.has_slot:
             self._slots.free += 1
 
@@ -376,8 +321,8 @@ class PythonRuns:
         """No child for the first that waits, which pays for it."""
         self._coming -= 1
         self._slots.free += 1
-        if self._waiting:
-            order, now = self._waiting.popleft().order, self._clock.elapsed()
+        if (task := self._waiting.pop()) is not None:
+            order, now = task.order, self._clock.elapsed()
             self._tell(machine_fault(order, now, why) if is_fault else not_started(order, now, why))
 
     def _drop(self, child: PythonChild) -> None:
@@ -385,10 +330,7 @@ class PythonRuns:
         self._children.remove(child)
         if child in self._idle:
             self._idle.remove(child)
-        for descriptor in [one for one, whose in self._watched.items() if whose is child]:
-            del self._watched[descriptor]
-            with contextlib.suppress(OSError):
-                self._epoll.unregister(descriptor)
+        self._watch.remove(child)
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
@@ -398,27 +340,26 @@ class PythonRuns:
                 self._launch_wanted()
                 with self._lock:
                     seconds = self._look_after(self._clock.elapsed())
-                ready = self._epoll.poll(seconds)
+                ready = self._watch.wait(seconds)
                 with self._lock:
-                    for descriptor, _ in ready:
+                    for descriptor in ready:
                         self._attend(descriptor)
                     self._freed()
             except Exception:
                 self._log.exception("python.fault")  # whatever it was about, the others go on
 
     def _attend(self, descriptor: int) -> None:
-        if descriptor == self._bell:
-            os.eventfd_read(self._bell)
+        if descriptor == self._watch.bell:
+            self._watch.hush()
             self.collect()
-        elif (child := self._watched.get(descriptor)) is None:
-            pass  # dropped a moment ago
-        elif descriptor == child.group.fileno():
+            return
+        child = self._watch.child_of(descriptor)
+        if child is None:
+            return
+        if descriptor == child.group.fileno():
             self._note_death(child, self._clock.elapsed())
         elif descriptor == child.fileno():
-            child.flush()
-            if not child.outbox:
-                del self._watched[descriptor]
-                self._epoll.unregister(descriptor)
+            self._watch.flush(child)
         else:
             self._hear_output(child, descriptor)
 
@@ -429,7 +370,7 @@ class PythonRuns:
                     return
                 self._to_launch -= 1
             try:
-                child = PythonChild(self._environment, self._bell, self._clock.elapsed())
+                child = PythonChild(self._environment, self._watch.bell, self._clock.elapsed())
             except (OSError, KilledAtStart) as error:
                 is_fault = isinstance(error, KilledAtStart) or is_machine_fault(error)
                 why = str(error) if is_fault else f"cannot start a Python process: {error}"
@@ -440,23 +381,15 @@ class PythonRuns:
             with self._lock:
                 child.has_slot = True
                 self._children.append(child)
-                for descriptor in (*child.outputs.descriptors(), child.group.fileno()):
-                    self._watch(child, descriptor, select.EPOLLIN)
-
-    def _watch(self, child: PythonChild, descriptor: int, events: int) -> None:
-        self._watched[descriptor] = child
-        self._epoll.register(descriptor, events)
+                self._watch.add(child)
 
     def _look_after(self, now: float) -> float:
         """Do what time alone makes due; seconds until there is more of that, -1 for never."""
         looks = [self._time_of(child, now) for child in tuple(self._children)]
         if self._to_launch:
             return 0.0
-        until = min((look for look in looks if look is not None), default=_NEVER)
-        if now - self._given_at < STAYS_AWAKE:
-            until = min(until, now + STALL_SECONDS)
-        self._sleeps_until = until
-        return -1.0 if until == _NEVER else min(LONGEST_SLEEP, max(0.001, until - now))
+        until = min((look for look in looks if look is not None), default=NEVER)
+        return self._watch.patience(until, now, STALL_SECONDS)
 
     def _time_of(self, child: PythonChild, now: float) -> float | None:
         """See to one child; when to look at it again, None: not before it says something."""
@@ -488,8 +421,8 @@ class PythonRuns:
         child.moved_at = max(child.moved_at, child.started_at() or 0.0)
         if len(child.hand) < 2 or now < child.moved_at + STALL_SECONDS:
             return
-        self._durations.note(child.hand[0].function, now - child.moved_at)
-        self._wait_again(child.take_back(len(child.hand) - 1))
+        self._waiting.note(child.hand[0].function, now - child.moved_at)
+        self._waiting.again(child.take_back(len(child.hand) - 1))
         self._freed()
 
     def _time_out(self, child: PythonChild, now: float) -> None:
@@ -501,5 +434,5 @@ class PythonRuns:
         elif is_deaf:
             self._drop(child)
             child.end()
-        self._wait_again(taken)
+        self._waiting.again(taken)
         self._freed()
