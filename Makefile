@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test check lint sim bench clean services
+.PHONY: help demo cluster compose-test test check lint sim bench bench-cluster clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -47,6 +47,14 @@ sim: $(READY) ## one simulated cluster from a seed: make sim SEED=7 (ARGS=... ad
 bench: $(READY) services ## the figures: claims written, takeover planning, a leader at work, pull and complete, runs
 	@for one in claims_written planning leader pull_and_complete worker_throughput; do \
 	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one || exit 1; \
+	done
+
+# About 14 minutes on two cores with nothing beside; make bench-cluster ONE=peers (ARGS="--rounds 5") runs one of them.
+CLUSTER_FIGURES := takeover hand_over start_lateness leader_cost leader_memory peers
+ONE ?= $(CLUSTER_FIGURES)
+bench-cluster: $(READY) services ## the figures of a real cluster: takeovers, lateness, a leader's cost, peers (ONE=... runs one)
+	@for one in $(ONE); do \
+	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one $(ARGS) || exit 1; \
 	done
 
 clean: ## remove the environment, caches and the demo's data
