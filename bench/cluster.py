@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -74,6 +75,8 @@ class BenchCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            print(self.report(), file=sys.stderr)
         self._stack.close()
 
     def _start_ensemble(self, stack: contextlib.ExitStack) -> str:
@@ -105,12 +108,12 @@ class BenchCluster:
         self.nodes[name] = self._start("scheduler", "--name", name, "--log", "json", name=name)
         return name
 
-    def start_worker(self, slots: int | None = None, environment: Mapping[str, str] | None = None) -> str:
+    def start_worker(self, slots: int | None = None) -> str:
         """One more worker; its name."""
         self._started += 1
         name = f"worker-{self._started}"
         more = [] if slots is None else ["--slots", str(slots)]
-        self.workers[name] = self._start("worker", "--name", name, *more, name=name, more=environment)
+        self.workers[name] = self._start("worker", "--name", name, *more, name=name)
         return name
 
     def run(self, *arguments: str) -> None:
@@ -132,9 +135,8 @@ class BenchCluster:
         """A scratch folder that goes with the cluster."""
         return self._processes.folder
 
-    def _start(self, *arguments: str, name: str, more: Mapping[str, str] | None = None) -> RunningProcess:
+    def _start(self, *arguments: str, name: str) -> RunningProcess:
         environment = {
-            **(more or {}),
             "SEXTON_DATABASE": self.url,
             "SEXTON_COORDINATOR": self.coordinator,
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
@@ -176,12 +178,15 @@ class BenchCluster:
 
     def wait_warm(self, jobs: int) -> None:
         """Return once every node has said that it holds so many jobs, and the leader's pass is over."""
-        for name in self.nodes:
-            eventually(
-                lambda name=name: self.ask("SELECT jobs_warm FROM nodes WHERE name = %s", name) == jobs,
-                within=LONG,
-                what=f"{name} holds {jobs} jobs",
-            )
+        names = sorted(self.nodes)
+        eventually(
+            lambda: (
+                self.ask("SELECT count(*) FROM nodes WHERE name = ANY(%s) AND jobs_warm = %s", names, jobs)
+                == len(names)
+            ),
+            within=LONG,
+            what=f"{', '.join(names)} hold {jobs} jobs",
+        )
         self.await_takeover(self.term())
 
     def await_takeover(self, term: int) -> Takeover:

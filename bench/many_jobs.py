@@ -66,7 +66,11 @@ def fill(url: str, kinds: Sequence[JobDefinition], count: int) -> None:
 
 
 def every(
-    period: timedelta, anchor: timedelta, overlap: Overlap = Overlap.ALLOW, python: str | None = None
+    period: timedelta,
+    anchor: timedelta,
+    overlap: Overlap = Overlap.ALLOW,
+    python: str | None = None,
+    env: dict[str, str] | None = None,
 ) -> JobDefinition:
     """Jobs that tick at ``anchor`` past each whole ``period`` and call ``python``, a MODULE:FUNCTION."""
     part = {
@@ -74,7 +78,7 @@ def every(
         "anchor": (EPOCH + anchor).isoformat().replace("+00:00", "Z"),
     }
     target = CommandTarget(("true",)) if python is None else PythonTarget(python)
-    return JobDefinition(_PLACE_OF_NAME, (part,), target, overlap=overlap)
+    return JobDefinition(_PLACE_OF_NAME, (part,), target, overlap=overlap, env=env or {})
 
 
 def fleet(schedules: int = 500, seed: int = 1) -> list[JobDefinition]:

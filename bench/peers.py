@@ -73,11 +73,11 @@ class Rings:
 
 def sexton_round(cluster: BenchCluster, rings: Rings, jobs: int, fires: int, period: int) -> list[float]:
     cluster.empty()
-    kind = every(timedelta(seconds=period), timedelta(0), Overlap.ALLOW, python="bench.peer_programs.ringing:ring")
-    fill(cluster.url, [kind], jobs)
-    environment = {key: value for key, value in rings.environment("").items() if key == "BENCH_RINGS"}
+    ring = "bench.peer_programs.ringing:ring"
+    env = {"BENCH_RINGS": str(rings.path)}
+    fill(cluster.url, [every(timedelta(seconds=period), timedelta(0), Overlap.ALLOW, ring, env)], jobs)
     cluster.start_node()
-    workers = [cluster.start_worker(environment=environment) for _ in range(2)]
+    workers = [cluster.start_worker() for _ in range(2)]
     try:
         return rings.measure(fires, SEXTON)
     finally:

@@ -62,12 +62,16 @@ def next_period(period: timedelta, at: datetime) -> datetime:
     return EPOCH + ((at - EPOCH) // period + 1) * period
 
 
+def await_runs(cluster: BenchCluster, values: tuple[object, ...], ticks: int) -> None:
+    eventually(lambda: cluster.ask(_ENDED, *values) >= ticks, within=180, what="all runs have ended")
+
+
 def lateness(cluster: BenchCluster, group: Group, fires: list[datetime], ticks: int) -> list[float]:
     """Milliseconds of each run of these fires; returns once all have ended."""
     found: list[float] = []
     for fire in fires:
         values = (group.first, group.last, fire, fire + timedelta(seconds=1))
-        eventually(lambda values=values: cluster.ask(_ENDED, *values) >= ticks, within=180, what="all runs have ended")
+        await_runs(cluster, values, ticks)
         rows = cluster.connection.execute(_LATENESS.encode(), values).fetchall()
         assert len(rows) == ticks, f"{len(rows)} runs of {ticks} ticks"  # fires equal ticks exactly
         found += [float(row[0]) for row in rows]
