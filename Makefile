@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test check lint sim bench bench-cluster clean services
+.PHONY: help demo cluster compose-test test check lint campaigns sim bench bench-cluster clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -40,6 +40,9 @@ lint: $(READY) ## format, lint, import rules and types without the tests
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/lint-imports
 	@$(VENV)/bin/mypy
+
+campaigns: $(READY) services ## a thousand elections in a row on three ZooKeeper servers, and what they leave behind
+	@CAMPAIGNS=$${CAMPAIGNS:-1000} $(VENV)/bin/pytest -q -s -k campaigns_in_a_row tests/zookeeper/test_many_campaigns.py
 
 sim: $(READY) ## one simulated cluster from a seed: make sim SEED=7 (ARGS=... adds options)
 	@$(VENV)/bin/sexton simulate --seed $(SEED) $(ARGS)
