@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support.ensemble import ZooKeeperEnsemble
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
 from tests.support.zookeeper import ZooKeeperServer
@@ -23,6 +24,16 @@ for name in [name for name in os.environ if name == "NO_COLOR" or name.startswit
 # the environment, it draws the same examples every time.
 settings.register_profile("sexton", settings(), deadline=None)
 settings.load_profile("sexton")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tries", type=int, default=1, help="how often each trial of tests/faults kills, freezes, stops")
+
+
+@pytest.fixture
+def tries(request: pytest.FixtureRequest) -> int:
+    """How often a trial does to its cluster what it is about, each time at another moment."""
+    return int(request.config.getoption("tries"))
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +69,13 @@ def own_zookeeper_server() -> Iterator[ZooKeeperServer]:
     """A ZooKeeper server of this test alone, to be killed, frozen or wiped at will."""
     with ZooKeeperServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def zookeeper_ensemble() -> Iterator[ZooKeeperEnsemble]:
+    """Three ZooKeeper servers for the whole session; tests keep apart by their paths. Who breaks it takes its own."""
+    with ZooKeeperEnsemble() as ensemble:
+        yield ensemble
 
 
 @pytest.fixture

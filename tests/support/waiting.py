@@ -15,8 +15,8 @@ class NeverHappenedError(AssertionError):
     """What a test waited for did not become true in time."""
 
 
-def eventually(predicate: Callable[[], T], within: float, what: str) -> T:
-    """Return the first truthy answer of `predicate`, asked again and again for `within` seconds.
+def eventually(predicate: Callable[[], T], within: float, what: str, *, every: float = POLL_SECONDS) -> T:
+    """Return the first truthy answer of `predicate`, asked `every` so many seconds for `within` seconds.
 
     Raises NeverHappenedError, which names `what` and the last answer, once the time is over. The predicate is asked at
     least once, and once more after the time is over, so that a stall of the test itself fails nothing.
@@ -30,7 +30,7 @@ def eventually(predicate: Callable[[], T], within: float, what: str) -> T:
             return answer
         if is_last:
             raise NeverHappenedError(f"not within {within:g} s: {what} (last answer: {answer!r})")
-        time.sleep(POLL_SECONDS)
+        time.sleep(every)
 
 
 def stays(predicate: Callable[[], object], during: float, what: str) -> None:

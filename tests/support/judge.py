@@ -1,0 +1,137 @@
+"""What a trial's cluster must have left behind, whatever was done to it: read from the ledger, and from the runs' log.
+
+A judge takes note of each takeover right after it: whatever a term before it wrote was committed then (its commits hold
+the row that the takeover must change), so whatever it has written beyond that later is a stale write (invariant 3).
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, select
+
+from sexton.claims import Origin, State
+from sexton.store.tables import claims, decisions, jobs, proposals, runs, skips, takeovers
+from tests.support.trial import Takeover, Trial
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """All that the terms before this one had written when it began."""
+
+    term: int
+    written: frozenset[Key]
+
+
+class Judge:
+    """Judges one trial. `note` every takeover as soon as it is there, `check` as often as you like."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self._notes: list[_Note] = []
+
+    def takeover_after(self, term: int) -> Takeover:
+        """The next takeover, taken note of; its pass may not be done yet."""
+        taken = self.trial.takeover_after(term)
+        with self.trial.store.reads.snapshot() as connection:
+            self._notes.append(_Note(taken.term, _written_before(connection, taken.term)))
+        return taken
+
+    def check(self) -> dict[str, Any]:
+        """All of it; the audit's report."""
+        report = self.trial.audit()
+        with self.trial.store.reads.snapshot() as connection:
+            for note in self._notes:
+                stale = _written_before(connection, note.term) - note.written
+                assert not stale, f"written for an older term than {note.term} after it began: {sorted(stale, key=str)}"
+            late = [*connection.execute(_LATE_CLAIMS).all(), *connection.execute(_LATE_DECISIONS).all()]
+            assert not late, f"written for a term after the next one began: {late}"
+            _check_runs(connection.execute(_RUNS).all())
+        assert self.trial.counter("swallowed") == 0  # invariant 6: a claim that a cursor had not stepped over
+        self._check_log()
+        return report
+
+    def check_listing(self, taken: Takeover) -> dict[str, Any]:
+        """`sexton takeovers TERM` tells whom it followed, and what the ledger holds for what it decided."""
+        listed: dict[str, Any] = json.loads(self.trial.sexton("takeovers", str(taken.term), "--output", "json"))
+        assert (listed["node"], listed["predecessor"]) == (taken.node, taken.predecessor)
+        assert listed["predecessor_ended"] == taken.predecessor_ended
+        with self.trial.store.reads.snapshot() as connection:
+            recorded = connection.execute(_decided(taken.term)).all()
+        assert listed["jobs_decided"] == len({row.name for row in recorded if row.cause == "takeover"})
+        assert sorted((one["job"], one["missed"], one["fired"]) for one in listed["decisions"]) == sorted(
+            (row.name, row.missed, row.fired) for row in recorded
+        )
+        for row in recorded:
+            assert row.missed == row.fired + row.merged + row.skipped + row.expired + row.held, row
+            assert str(row.missed) in row.reason, row
+        return listed
+
+    def _check_log(self) -> None:
+        """At most once is at most once, and what counts as succeeded did run: by the runs' own log."""
+        lines = self.trial.log()
+        once = collections.Counter((job, tick) for job, tick, _ in lines if job in ONCE)
+        assert not {key: count for key, count in once.items() if count > 1}
+        with self.trial.store.reads.snapshot() as connection:
+            accepted = connection.execute(_SUCCEEDED).all()
+        ran = {(job, token) for job, _, token in self.trial.log()}
+        assert {(row.name, row.token) for row in accepted} <= ran
+
+
+ONCE = ("paid-once", "long-hymn-once")
+_LOGGED = (*ONCE, "every-stroke-in-order", "long-hymn")
+_SUCCEEDED = (
+    select(jobs.c.name, runs.c.token)
+    .join(jobs, jobs.c.job_id == runs.c.job_id)
+    .where(jobs.c.name.in_(_LOGGED), runs.c.outcome == State.SUCCEEDED)
+)
+_RUNS = select(runs.c.job_id, runs.c.scheduled_at, runs.c.token, runs.c.attempt, runs.c.outcome).order_by(
+    runs.c.job_id, runs.c.scheduled_at, runs.c.token
+)
+_NEXT = takeovers.alias("next_takeover")
+_LATE_CLAIMS = (
+    select(claims.c.job_id, claims.c.scheduled_at, claims.c.term, claims.c.written_at, _NEXT.c.term, _NEXT.c.taken_at)
+    .join(_NEXT, _NEXT.c.term > claims.c.term)
+    .where(claims.c.written_at > _NEXT.c.taken_at, claims.c.origin != Origin.MANUAL)
+)
+_LATE_DECISIONS = (
+    select(decisions.c.job_id, decisions.c.after, decisions.c.term, decisions.c.decided_at, _NEXT.c.taken_at)
+    .join(_NEXT, _NEXT.c.term > decisions.c.term)
+    .where(decisions.c.decided_at > _NEXT.c.taken_at)
+)
+
+
+def _decided(term: int) -> Select[Any]:
+    return (
+        select(decisions, jobs.c.name).join(jobs, jobs.c.job_id == decisions.c.job_id).where(decisions.c.term == term)
+    )
+
+
+def _written_before(connection: Connection, term: int) -> frozenset[Key]:
+    """Every row that a term before this one wrote, with what it says."""
+    wanted = {
+        "claim": select(claims.c.term, claims.c.job_id, claims.c.scheduled_at),
+        "skip": select(skips.c.term, skips.c.job_id, skips.c.after, skips.c.upto, skips.c.count),
+        "decision": select(decisions.c.term, decisions.c.job_id, decisions.c.after, decisions.c.upto),
+        "proposal": select(proposals.c.term, proposals.c.job_id, proposals.c.after),
+    }
+    found: set[Key] = set()
+    for kind, statement in wanted.items():
+        found |= {(kind, *row) for row in connection.execute(statement) if row.term < term}
+    return frozenset(found)
+
+
+def _check_runs(rows: Iterable[Any]) -> None:
+    """Of the runs of a claim at most one counts, the last; each has a higher token than the one before."""
+    by_claim: dict[Key, list[Any]] = collections.defaultdict(list)
+    for row in rows:
+        by_claim[row.job_id, row.scheduled_at].append(row)
+    for key, tries in by_claim.items():
+        assert [one.attempt for one in tries] == sorted({one.attempt for one in tries}), key
+        assert all(one.outcome == State.READY for one in tries[:-1]), key
