@@ -14,7 +14,7 @@ Everything here happens under the execution's lock, except starting children and
 
 from __future__ import annotations
 
-import os
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,14 +23,12 @@ import structlog
 
 from sexton.clock import Clock
 from sexton.jobs import PythonTarget
-from sexton_worker.core.chunks import LARGEST_HAND, STALL_SECONDS
-from sexton_worker.core.machine_faults import is_machine_fault
+from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
-from sexton_worker.targets.child_watch import NEVER, ChildWatch
+from sexton_worker.targets.child_watch import NEVER
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
-from sexton_worker.targets.environment import INHERITED_BY_PYTHON, WORKER_PID, clean_environment
-from sexton_worker.targets.launching import KilledAtStart
+from sexton_worker.targets.python_children import ChildFailed, PythonChildren
 from sexton_worker.targets.python_ending import died, ended_run, see_off
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.python_queue import PythonQueue
@@ -61,20 +59,15 @@ class PythonRuns:
         freed: Callable[[], None],
     ) -> None:
         self._clock = clock
-        own = clean_environment(worker_environment, INHERITED_BY_PYTHON)
-        self._environment = {**own, WORKER_PID: str(os.getpid())}
         self._lock = lock
         self._slots = slots
         self._tell = tell
         self._freed = freed
         self._waiting = PythonQueue()
-        self._children: list[PythonChild] = []
-        self._idle: list[PythonChild] = []  # the one used last is taken first, so that few stay warm
-        self._coming = 0  # children on their way, for as many of the first that wait
-        self._to_launch = 0
+        self._children = PythonChildren(clock, worker_environment, lock)
         self._seen_off: dict[int, PythonChild] = {}
         self._is_closed = False
-        self._watch = ChildWatch(clock)
+        self._watch = self._children.watch
         self._log = structlog.get_logger("sexton.worker.execution")
         self._thread = threading.Thread(target=self._supervise, name="sexton python", daemon=True)
         self._thread.start()
@@ -92,25 +85,21 @@ class PythonRuns:
     def next_arrival(self) -> int | None:
         """When the first run came that needs a slot to begin; None: there is none."""
         self._forget_expired()
-        if self._idle:
+        if self._children.resting():
             return self._waiting.arrival()
         if self._waiting.is_quick() and self._with_room() is not None:
             return None
-        return self._waiting.arrival(self._coming)
+        return self._waiting.arrival(self._children.coming)
 
     def begin_next(self) -> None:
         """Use one free slot for what ``next_arrival`` told of."""
-        while self._idle:
-            child = self._idle.pop()
-            if self._is_fit(child):
-                self._slots.free -= 1
-                child.has_slot = True
-                self._give(child)
-                return
         self._slots.free -= 1
-        self._coming += 1
-        self._to_launch += 1
-        self._watch.ring()
+        child = self._children.take_resting()
+        if child is None:
+            self._children.send_for()
+        else:
+            child.has_slot = True
+            self._give(child)
 
     def top_up(self, before: int | None) -> None:
         """Let children that have only quick runs in hand have more of them; of those that came ``before``, if set."""
@@ -128,7 +117,7 @@ class PythonRuns:
     def collect(self) -> None:
         """Take what the children have to say."""
         now = self._clock.elapsed()
-        for child in tuple(self._children):
+        for child in self._children:
             if child.hand or not child.is_ready or child.is_recalling:
                 self._listen_to(child, now)
 
@@ -152,11 +141,7 @@ class PythonRuns:
             self._is_closed = True
             self._watch.ring()
         self._thread.join()
-        for child in self._children:
-            child.part()
-        for child in self._children:
-            child.end(PARTING_SECONDS)
-        self._watch.close()
+        self._children.close(PARTING_SECONDS)
 
     def _forget_expired(self) -> None:
         """What waited so long that its lease may be over must not begin."""
@@ -167,21 +152,12 @@ class PythonRuns:
     # --- giving -----------------------------------------------------------------------------------------------------
 
     def _with_room(self) -> PythonChild | None:
-        """The child with the least in hand, if it will be through with it in a moment."""
-        found, least = None, LARGEST_HAND
-        for child in self._children:
-            count = len(child.hand)
-            if 0 < count < least and child.is_quick and not (child.is_recalling or child.outbox):
-                found, least = child, count
-        if found is None or self._clock.elapsed() - found.moved_at >= STALL_SECONDS:
-            return None
-        most = min(self._waiting.most_with(task) for task in (found.hand[0], found.hand[-1]))
-        return found if 2 * least <= most else None
+        return self._children.with_room(self._waiting.most_with)
 
     def _give(self, child: PythonChild) -> None:
         """As many of the first that wait as may go together."""
         now = self._clock.elapsed()
-        processes = 1 + min(len(self._idle), self._slots.free)
+        processes = 1 + min(self._children.resting(), self._slots.free)
         tasks, child.is_quick = self._waiting.pop_together(len(child.hand), processes, now)
         child.give(tasks, now)
         self._watch.flush(child)
@@ -191,21 +167,6 @@ class PythonRuns:
         """The thread must be awake when time alone may change something in this child's hand."""
         until = child.head_since + child.hand[0].order.rules.max_runtime.total_seconds()
         self._watch.wake_by(min(until, child.moved_at + STALL_SECONDS) if len(child.hand) > 1 else until)
-
-    def _is_fit(self, child: PythonChild) -> bool:
-        """Whether it can take another run: alive, its outputs open. What was written meanwhile is nobody's."""
-        if child.has_news():
-            if child.group.has_exited():
-                return False  # its end is on the way to the thread
-            child.board.note_taking()
-            child.outputs.drain()
-            child.outputs.fresh_tails()
-            if child.has_lost_an_output():
-                self._drop(child)
-                child.end()
-                return False
-            self._watch.unmute(child)
-        return True
 
     # --- hearing ----------------------------------------------------------------------------------------------------
 
@@ -217,9 +178,7 @@ class PythonRuns:
             child.is_late = False
             self._waiting.again(child.take_back(len(child.hand), must_answer=True))
         if child.is_ready and not was_ready:
-            self._coming -= 1
-            child.outputs.drain()
-            child.outputs.fresh_tails()  # what was said while it started is no run's
+            self._children.welcome(child)
             self._forget_expired()
             if self._waiting:
                 self._give(child)
@@ -246,8 +205,7 @@ class PythonRuns:
         if child.has_slot:
             child.has_slot = False
             self._slots.free += 1
-        if not child.is_recalling and child not in self._idle:
-            self._idle.append(child)
+        self._children.rest(child)
 
     def _hear_output(self, child: PythonChild, descriptor: int) -> None:
         if child.hand or not child.is_ready:
@@ -255,8 +213,7 @@ class PythonRuns:
             if not child.outputs.read(descriptor):
                 self._watch.forget(descriptor)
         elif child.has_lost_an_output():
-            self._drop(child)
-            child.end()
+            self._children.end(child)
         else:
             # Somebody that a run left behind writes on: it is not listened to until there is a run again.
             self._watch.mute(child, descriptor)
@@ -281,7 +238,7 @@ class PythonRuns:
     def _see_off(self, child: PythonChild, ending: Ending) -> None:
         """Stop the run that the child is in, which must be all that it has, on a thread of its own."""
         started = child.started_at() or child.head_since
-        self._drop(child)
+        self._children.drop(child)
         task = child.hand.popleft()
         self._seen_off[task.token] = child
 
@@ -293,14 +250,21 @@ class PythonRuns:
                 self._tell(ended)
                 self._freed()
 
-        threading.Thread(target=run, name=f"sexton ends run {task.token}", daemon=True).start()
+        try:
+            threading.Thread(target=run, name=f"sexton ends run {task.token}", daemon=True).start()
+        except RuntimeError as error:  # no more threads: no time for politeness either
+            del self._seen_off[task.token]
+            self._slots.free += 1
+            code, now = child.end(), self._clock.elapsed()
+            self._tell(dataclasses.replace(died(task.order, code, child.outputs, started, now), ending=ending))
+            self._log.warning("python.no_thread", error=str(error))
 
     def _note_death(self, child: PythonChild, now: float) -> None:
         self._listen_to(child, now)
-        self._drop(child)
+        self._children.drop(child)
         child.outputs.drain()
         if not child.is_ready:
-            self._fail_to_come(child.why_it_died(child.end()), is_fault=False)
+            self._fail_to_come(ChildFailed(child.why_it_died(child.end())))
             return
         began_before = child.has_begun
         never_began = child.take_back(len(child.hand))
@@ -317,27 +281,20 @@ class PythonRuns:
         if child.has_slot:
             self._slots.free += 1
 
-    def _fail_to_come(self, why: str, *, is_fault: bool) -> None:
+    def _fail_to_come(self, why: ChildFailed) -> None:
         """No child for the first that waits, which pays for it."""
-        self._coming -= 1
+        self._children.coming -= 1
         self._slots.free += 1
         if (task := self._waiting.pop()) is not None:
             order, now = task.order, self._clock.elapsed()
-            self._tell(machine_fault(order, now, why) if is_fault else not_started(order, now, why))
-
-    def _drop(self, child: PythonChild) -> None:
-        """Neither watch nor use the child any more."""
-        self._children.remove(child)
-        if child in self._idle:
-            self._idle.remove(child)
-        self._watch.remove(child)
+            self._tell(machine_fault(order, now, str(why)) if why.is_fault else not_started(order, now, str(why)))
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _supervise(self) -> None:
         while not self._is_closed:
             try:
-                self._launch_wanted()
+                self._start_children()
                 with self._lock:
                     seconds = self._look_after(self._clock.elapsed())
                 ready = self._watch.wait(seconds)
@@ -363,30 +320,20 @@ class PythonRuns:
         else:
             self._hear_output(child, descriptor)
 
-    def _launch_wanted(self) -> None:
-        while True:
-            with self._lock:
-                if not self._to_launch or self._is_closed:
-                    return
-                self._to_launch -= 1
+    def _start_children(self) -> None:
+        more = not self._is_closed
+        while more:
             try:
-                child = PythonChild(self._environment, self._watch.bell, self._clock.elapsed())
-            except (OSError, KilledAtStart) as error:
-                is_fault = isinstance(error, KilledAtStart) or is_machine_fault(error)
-                why = str(error) if is_fault else f"cannot start a Python process: {error}"
+                more = self._children.start_next()
+            except ChildFailed as why:
                 with self._lock:
-                    self._fail_to_come(why, is_fault=is_fault)
+                    self._fail_to_come(why)
                     self._freed()
-                continue
-            with self._lock:
-                child.has_slot = True
-                self._children.append(child)
-                self._watch.add(child)
 
     def _look_after(self, now: float) -> float:
         """Do what time alone makes due; seconds until there is more of that, -1 for never."""
-        looks = [self._time_of(child, now) for child in tuple(self._children)]
-        if self._to_launch:
+        looks = [self._time_of(child, now) for child in self._children]
+        if self._children.is_wanted:
             return 0.0
         until = min((look for look in looks if look is not None), default=NEVER)
         return self._watch.patience(until, now, STALL_SECONDS)
@@ -395,9 +342,8 @@ class PythonRuns:
         """See to one child; when to look at it again, None: not before it says something."""
         if not child.is_ready:
             if now >= child.moved_at + BOOT_SECONDS:
-                self._drop(child)
-                child.end()
-                self._fail_to_come(f"a Python process did not start within {BOOT_SECONDS:g} s", is_fault=False)
+                self._children.end(child)
+                self._fail_to_come(ChildFailed(f"a Python process did not start within {BOOT_SECONDS:g} s"))
                 self._freed()
                 return None
             return child.moved_at + BOOT_SECONDS
@@ -432,7 +378,6 @@ class PythonRuns:
         if child.hand:
             self._see_off(child, Ending.TIMED_OUT)
         elif is_deaf:
-            self._drop(child)
-            child.end()
+            self._children.end(child)
         self._waiting.again(taken)
         self._freed()

@@ -1,0 +1,140 @@
+"""The warm Python processes of a worker: who is there, who rests, who is on the way.
+
+    sent for ──started──▶ coming up ──"ready"──▶ resting ◀──▶ with runs in hand ──dropped──▶ (gone)
+
+Everything but ``start_next`` belongs to who holds the execution's lock.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+
+from sexton.clock import Clock
+from sexton_worker.core.chunks import LARGEST_HAND, STALL_SECONDS
+from sexton_worker.core.machine_faults import is_machine_fault
+from sexton_worker.targets.child_watch import ChildWatch
+from sexton_worker.targets.environment import INHERITED_BY_PYTHON, WORKER_PID, clean_environment
+from sexton_worker.targets.launching import KilledAtStart
+from sexton_worker.targets.python_process import PythonChild, Task
+
+
+class ChildFailed(Exception):
+    """A child did not come up; the message says why. ``is_fault``: for want of means, and no job has run."""
+
+    def __init__(self, why: str, *, is_fault: bool = False) -> None:
+        super().__init__(why)
+        self.is_fault = is_fault
+
+
+class PythonChildren:
+    """Iterated over, those that were started and not dropped; dropping one meanwhile does no harm."""
+
+    def __init__(self, clock: Clock, worker_environment: Mapping[str, str], lock: threading.Lock) -> None:
+        self._clock = clock
+        own = clean_environment(worker_environment, INHERITED_BY_PYTHON)
+        self._environment = {**own, WORKER_PID: str(os.getpid())}
+        self._lock = lock
+        self._all: list[PythonChild] = []
+        self._resting: list[PythonChild] = []  # the one used last is taken first, so that few stay warm
+        self._sent_for = 0
+        self.coming = 0  # sent for and not ready yet
+        self.watch = ChildWatch(clock)
+
+    def __iter__(self) -> Iterator[PythonChild]:
+        return iter(tuple(self._all))
+
+    def resting(self) -> int:
+        return len(self._resting)
+
+    def send_for(self) -> None:
+        """One more is to come; ``start_next`` sees to it."""
+        self.coming += 1
+        self._sent_for += 1
+        self.watch.ring()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is something to do for ``start_next``."""
+        return self._sent_for > 0
+
+    def start_next(self) -> bool:
+        """Start one that was sent for, without the lock; false if none was. Raises ``ChildFailed``."""
+        with self._lock:
+            if not self._sent_for:
+                return False
+            self._sent_for -= 1
+        try:
+            child = PythonChild(self._environment, self.watch.bell, self._clock.elapsed())
+        except KilledAtStart as error:
+            raise ChildFailed(str(error), is_fault=True) from None
+        except OSError as error:
+            is_fault = is_machine_fault(error)
+            why = str(error) if is_fault else f"cannot start a Python process: {error}"
+            raise ChildFailed(why, is_fault=is_fault) from None
+        with self._lock:
+            child.has_slot = True
+            self._all.append(child)
+            self.watch.add(child)
+        return True
+
+    def welcome(self, child: PythonChild) -> None:
+        """It is ready. What it said while it started is no run's."""
+        self.coming -= 1
+        child.outputs.drain()
+        child.outputs.fresh_tails()
+
+    def rest(self, child: PythonChild) -> None:
+        """Its hands are empty: keep it for more, once it has answered for what was taken back."""
+        if not child.is_recalling and child not in self._resting:
+            self._resting.append(child)
+
+    def take_resting(self) -> PythonChild | None:
+        """One that can take a run, out of those that rest. What was written meanwhile is nobody's."""
+        while self._resting:
+            child = self._resting.pop()
+            if not child.has_news():
+                return child
+            if child.group.has_exited():
+                continue  # the watch will say so
+            child.board.note_taking()
+            child.outputs.drain()
+            child.outputs.fresh_tails()
+            if not child.has_lost_an_output():
+                self.watch.unmute(child)
+                return child
+            self.end(child)
+        return None
+
+    def with_room(self, most_with: Callable[[Task], int]) -> PythonChild | None:
+        """The child with the least in hand, if it will be through with it in a moment."""
+        found, least = None, LARGEST_HAND
+        for child in self._all:
+            count = len(child.hand)
+            if 0 < count < least and child.is_quick and not (child.is_recalling or child.outbox):
+                found, least = child, count
+        if found is None or self._clock.elapsed() - found.moved_at >= STALL_SECONDS:
+            return None
+        most = min(most_with(task) for task in (found.hand[0], found.hand[-1]))
+        return found if 2 * least <= most else None
+
+    def drop(self, child: PythonChild) -> None:
+        """Neither watch nor use it any more."""
+        self._all.remove(child)
+        if child in self._resting:
+            self._resting.remove(child)
+        self.watch.remove(child)
+
+    def end(self, child: PythonChild) -> None:
+        """Drop it, and kill it: it is not fit for another run."""
+        self.drop(child)
+        child.end()
+
+    def close(self, patience: float) -> None:
+        """End them all; seconds until those that do not end by themselves are killed."""
+        for child in self._all:
+            child.part()
+        for child in self._all:
+            child.end(patience)
+        self.watch.close()
