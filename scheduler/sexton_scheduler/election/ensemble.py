@@ -106,7 +106,7 @@ def _tls(access: CoordinatorAccess) -> ssl.SSLContext:
 
 def _why(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
-        return f"cannot be used ({(error.reason or 'no PEM').replace('_', ' ').lower()})"
+        return f"cannot be used ({(getattr(error, 'reason', None) or 'no PEM').replace('_', ' ').lower()})"
     return f"cannot be read ({error.strerror or error})" if isinstance(error, OSError) else f"cannot be used ({error})"
 
 

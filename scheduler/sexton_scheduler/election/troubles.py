@@ -105,7 +105,7 @@ def _of_certificate(server: str, error: ssl.SSLCertVerificationError) -> str:
 
 
 def _of_tls(server: str, error: ssl.SSLError) -> Trouble:
-    reason = (error.reason or "no reason given").replace("_", " ").lower()
+    reason = (getattr(error, "reason", None) or "no reason given").replace("_", " ").lower()
     if "alert" in reason and any(word in reason for word in ("certificate", "unknown ca", "access denied")):
         said = f"{server} does not accept this node's certificate ({reason}); see coordinator_certificate"
         return Trouble("client certificate", said, needs_operator=True)
