@@ -60,6 +60,15 @@ def test_with_nothing_planted_the_same_search_finds_nothing() -> None:
     assert found_with(lambda store, world: None, rates, seeds=2) == set()
 
 
+def test_a_grant_in_a_halted_cluster_is_found() -> None:
+    for seed in range(1, MOST_SEEDS + 1):
+        plant = planted_faults.ignore_the_halt
+        outcome = simulate(Simulation(seed, 2, rates=None, operator_every=120, settings=SHORT_LEASE, plant=plant))
+        if outcome.findings:
+            break
+    assert "granted while halted" in {finding.kind for finding in outcome.findings}
+
+
 @pytest.mark.parametrize(
     ("plant", "kind"),
     [

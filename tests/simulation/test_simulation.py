@@ -35,6 +35,7 @@ def test_a_day_under_faults_loses_and_doubles_nothing(seed: int) -> None:
     happened = outcome.counts
     for kind in ("kills", "freezes", "takeovers", "edits", "database outages", "bad weather"):
         assert happened[kind] > 3, kind
+    assert sum(happened[kind] for kind in ("halts", "forces", "settings", "clock jumps")) > 10
     assert outcome.judged.audit.due > 1000
     assert outcome.judged.runs > 500
     assert outcome.refused_writes > 0

@@ -93,6 +93,23 @@ def free_all_slots(store: SqliteStore, world: World) -> None:
     vars(store)["grants"] = GreedyGrants(store.connection)
 
 
+class HaltlessGrants(SqliteGrants):
+    """A pull ignores that the cluster is halted."""
+
+    def step(self, request: StepRequest) -> StepResult:
+        ((halted,),) = rows(self._connection, "SELECT halted FROM cluster WHERE id = 1")
+        with self._connection.transaction() as writing:
+            writing.execute("UPDATE cluster SET halted = 0")
+        result = super().step(request)
+        with self._connection.transaction() as writing:
+            writing.execute("UPDATE cluster SET halted = ?", (halted,))
+        return result
+
+
+def ignore_the_halt(store: SqliteStore, world: World) -> None:
+    vars(store)["grants"] = HaltlessGrants(store.connection)
+
+
 class HastyGrants(SqliteGrants):
     """Claims are taken from their workers though the lease still holds."""
 

@@ -20,7 +20,7 @@ from sexton_tui.simulation.captured_logs import captured_logs
 from sexton_tui.simulation.election import Coordinator
 from sexton_tui.simulation.faults import FaultRates, Faults
 from sexton_tui.simulation.history import History
-from sexton_tui.simulation.judge import Judged, judge
+from sexton_tui.simulation.judge import Judged, judge, shortest_horizon
 from sexton_tui.simulation.machines import NodeMachine, Surroundings, WorkerMachine
 from sexton_tui.simulation.operator_actor import ACTOR, Operator
 from sexton_tui.simulation.quiet_times import QuietTimes
@@ -144,6 +144,7 @@ class SimulatedCluster:
             rates,
             until,
             self.watch.leader_name,
+            lambda: _accept_clock(self.store),
         )
 
     def __enter__(self) -> Self:
@@ -188,14 +189,15 @@ def simulate(simulation: Simulation) -> Outcome:
         faults_until = int(simulation.hours * 3600 * SECOND)
         if simulation.operator_every is not None:
             process = cluster.around.process("operator", "operator")
-            operator = Operator(process, cluster.around.connect(process), faults_until, simulation.operator_every)
+            store = cluster.around.connect(process)
+            operator = Operator(process, store, faults_until, simulation.operator_every, cluster.settings)
             process.start("acts", operator.run)
         faults = cluster.begin_faults(simulation.rates, faults_until)
         cluster.run(simulation.hours * 3600)
         if faults is not None:
             faults.heal()
         cluster.run(QUIET_MINUTES * 60)
-        horizon = cluster.store.edits.settings().horizon
+        horizon = shortest_horizon(cluster.store)
         return _outcome(cluster, judge(cluster.watch, simulation.begin, horizon, cluster.quiet.finish()))
 
 
@@ -208,6 +210,10 @@ def _rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def _accept_clock(store: SqliteStore) -> None:
+    store.edits.accept_clock(ACTOR)
 
 
 def _outcome(cluster: SimulatedCluster, judged: Judged) -> Outcome:

@@ -45,6 +45,7 @@ class FaultRates:
     coordinator: float = 120
     coordinator_cut: float = 60
     expiry: float = 90
+    clock: float = 240  # the database's clock jumps, and in a while an operator accepts it
     deposal: float = 60  # the leader is paused in the midst of a write, and another is elected meanwhile
 
 
@@ -62,6 +63,7 @@ class Faults:
         rates: FaultRates,
         until: int,
         leader: Callable[[], str | None],
+        accept_clock: Callable[[], None],
     ) -> None:
         self._world = world
         self._history = history
@@ -71,6 +73,7 @@ class Faults:
         self._workers = workers
         self._until = until
         self._leader = leader
+        self._accept_clock = accept_clock
         self._every(rates.kill, self._kill)
         self._every(rates.freeze, self._freeze)
         self._every(rates.stop, self._stop)
@@ -81,6 +84,7 @@ class Faults:
         self._every(rates.coordinator, self._coordinator_away)
         self._every(rates.coordinator_cut, self._coordinator_cut)
         self._every(rates.expiry, self._expire)
+        self._every(rates.clock, self._clock_jumps)
         self._every(rates.deposal, self._depose)
 
     def heal(self) -> None:
@@ -156,6 +160,17 @@ class Faults:
         self._tell(f"coordinator away for {name}")
         self._coordinator.cut(name)
         self._world.after(self._span(1, 300), lambda: self._coordinator.mend(name))
+
+    def _clock_jumps(self) -> None:
+        # Ahead as far as a bad clock source may take it; back only a little: for as long nothing is decided.
+        ahead = self._world.random.random() < 0.6
+        micros = self._span(3, 3600) if ahead else -self._span(3, 300)
+        self._count("clock jumps")
+        self._tell(f"the database's clock jumps by {micros / SECOND:.1f} s")
+        self._world.jumped += micros
+        # Hosts' clocks differ here by up to 6 s, so that two nodes may never agree; and a node may notice late.
+        for _ in range(3):
+            self._world.after(self._span(5, 900), self._accept_clock)
 
     def _expire(self) -> None:
         name = self._world.random.choice(self._nodes).name

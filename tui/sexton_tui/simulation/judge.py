@@ -5,12 +5,13 @@
   slot.
 * While one leader led undisturbed, every claim was written before its tick (invariant 5).
 * A run that may happen at most once physically began at most once.
-* Every takeover is on record and its pass was finished.
+* Every takeover is on record and its pass was finished; no halt and no force is left.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from typing import Any
 
 from sexton.audit import AuditReport
 from sexton.claims import ENDED_BY_RUN, Origin, State
+from sexton.settings import parse_duration
 from sexton.store.ledger_snapshot import audit_ledger
 from sexton.store.sqlite.store import SqliteStore
 from sexton.store.tables import from_micros, to_micros
@@ -83,8 +85,18 @@ def judge(
     findings += _begun_twice(watch)
     findings += _accepted_twice(store)
     findings += _unfinished_takeovers(store, watch)
+    findings += _left_standing(store)
     (claims,) = _rows(store, "SELECT count(*) FROM claims")[0]
     return Judged(report, tuple(findings), claims, len(watch.runs), checked, ledger_digest(store))
+
+
+def shortest_horizon(store: SqliteStore) -> timedelta:
+    """The shortest that was ever set: so far ahead every claim must have been written."""
+    changes = [
+        json.loads(detail) for (detail,) in _rows(store, "SELECT detail FROM events WHERE action = 'setting.changed'")
+    ]
+    texts = [change["to"] for change in changes if change["key"] == "horizon"]
+    return min((parse_duration(text) for text in texts), default=store.edits.settings().horizon)
 
 
 def ledger_digest(store: SqliteStore) -> str:
@@ -192,6 +204,12 @@ def _unfinished_takeovers(store: SqliteStore, watch: Watch) -> list[Finding]:
         if gap_until is None
     ]
     return findings
+
+
+def _left_standing(store: SqliteStore) -> list[Finding]:
+    ((halted, forced_to),) = _rows(store, "SELECT halted, forced_to FROM cluster")
+    left = (("halt", bool(halted)), (f"force to {forced_to}", forced_to is not None))
+    return [Finding("left standing", f"the {what} is not over") for what, stands in left if stands]
 
 
 def _rows(store: SqliteStore, statement: str, *values: object) -> list[Any]:

@@ -20,7 +20,7 @@ class VirtualClock:
         return self._booted + self._world.micros / SECOND
 
     def wall(self) -> datetime:
-        return self._world.now() + self._skew
+        return self._world.host_now() + self._skew
 
     def wakeup(self) -> Wakeup:
         return VirtualWakeup(self._world)

@@ -3,6 +3,7 @@
 * A write of a leader whose term is not current changes nothing (invariant 3).
 * A write of a worker whose token is not its claim's does not count (invariant 4).
 * A slot has at most one running claim; a lease that still holds is not taken away.
+* In a halted cluster nothing is decided and nothing is granted.
 * No decision swallows a claim (invariant 6), no thread of a process dies of an error.
 
 It reads the tables itself, at the moment of the call, and believes no answer.
@@ -35,6 +36,7 @@ _TERM_OF: dict[str, Callable[[Sequence[Any]], int]] = {
     "terms.leave": lambda arguments: arguments[0],
     "terms.beat": lambda arguments: arguments[0],
 }
+_DECISIONS = ("ticks.commit", "ticks.decide_late", "ticks.quarantine")
 _TOLD = frozenset(
     {
         "ticks.commit",
@@ -51,6 +53,7 @@ _TOLD = frozenset(
         "grants.register",
         "edits.edit",
         "edits.trigger",
+        "terms.end_force",
     }
 )
 
@@ -102,6 +105,10 @@ class Watch:
         """The process that leads, as the database sees it."""
         return None if self.leader is None else self.leader.process.name
 
+    def is_impeded(self) -> bool:
+        """Whether the cluster is halted."""
+        return bool(self._one("SELECT halted FROM cluster WHERE id = 1")[0])
+
     def saw_run(self, run: RunStarted) -> None:
         self.runs.append(run)
 
@@ -109,9 +116,9 @@ class Watch:
 
     def before(self, process: Process, call: str, arguments: Sequence[Any]) -> object:
         if call in _TERM_OF:
-            return self._one("SELECT term FROM cluster WHERE id = 1")
+            return self._one("SELECT term, halted FROM cluster WHERE id = 1")
         if call == "grants.step":
-            return self._stale(arguments[0])
+            return self._stale(arguments[0]), self.is_impeded()
         if call == "grants.mark_started":
             return self._is_current(*arguments)
         if call == "grants.requeue_expired":
@@ -123,7 +130,7 @@ class Watch:
         if call in _TERM_OF:
             self._judge_leader(process, call, arguments, result, remembered)
         elif call == "grants.step":
-            self._judge_step(process, arguments[0], result, remembered)
+            self._judge_step(process, arguments[0], result, *remembered)
         elif call == "grants.mark_started":
             if result and not remembered:
                 self.find("stale worker", f"{process.name} marked token {arguments[2]} started, which is not current")
@@ -154,12 +161,16 @@ class Watch:
             self.leader = None
         elif call == "terms.beat" and result and self.leader is None and self.terms:
             self.leader = self.terms[-1]
+        if current[1] and wrote and call in _DECISIONS:
+            self.find("decided while halted", f"{process.name} wrote by {call} under term {term}")
         if is_stale and wrote:
             self.find("stale leader", f"{process.name} wrote by {call} under term {term}; current is {current[0]}")
         if is_stale:
             self.refused_writes += 1
 
-    def _judge_step(self, process: Process, request: StepRequest, answer: StepResult, stale: frozenset[int]) -> None:
+    def _judge_step(
+        self, process: Process, request: StepRequest, answer: StepResult, stale: frozenset[int], is_halted: bool
+    ) -> None:
         self.refused_results += len(request.results) - len(answer.accepted)
         for result in request.results:
             if result.token in answer.accepted and result.token in stale:
@@ -167,6 +178,8 @@ class Watch:
                 self.find("stale worker", detail)
         if answer.grants:
             self._judge_slots()
+        if answer.grants and is_halted:
+            self.find("granted while halted", f"{process.name} was granted {len(answer.grants)} claims")
         for grant in answer.grants:
             if grant.lease_expires_at <= self.world.now():
                 self.find("dead lease", f"token {grant.token} was granted with a lease that has run out")

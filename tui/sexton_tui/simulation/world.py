@@ -97,6 +97,7 @@ class World:
         self.random = random.Random(seed)
         self.start = start
         self.micros = 0
+        self.jumped = 0  # microseconds by which the database's clock is ahead of the hosts'
         self.turns = 0
         self.current: Actor | None = None
         self._main = getcurrent()
@@ -108,7 +109,11 @@ class World:
     # --- time -----------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        """The database's clock."""
+        """The database's clock, which a fault may have made jump."""
+        return self.start + timedelta(microseconds=self.micros + self.jumped)
+
+    def host_now(self) -> datetime:
+        """What a host's clock would read if it were right."""
         return self.start + timedelta(microseconds=self.micros)
 
     def seconds(self) -> float:
