@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,7 @@ from sexton.store import open_store, tables
 from sexton.store.protocol import StoreOptions
 from sexton.store.schema import upgrade
 from sexton_tui.cli.main import run
-from tests.support import scene
+from tests.support import scene, troubles
 from tests.support.leader_scene import create, definition
 
 
@@ -93,6 +94,61 @@ def test_status_is_1_without_a_leader_or_when_halted(cluster: Cluster, values: d
     code, out, _ = cluster.sexton("status")
     assert code == 1
     assert said in out
+
+
+def test_status_is_1_while_the_clock_is_in_doubt_and_0_while_degraded_and_says_both_first(cluster: Cluster) -> None:
+    heal(cluster)
+    later = cluster.now + timedelta(hours=1)
+    with cluster.engine.begin() as connection:
+        troubles.degraded(connection)
+        connection.execute(update(tables.nodes).values(seen_at=later))
+    code, out, _ = cluster.sexton("status")
+    assert code == 0
+    assert out.startswith("! DEGRADED: sched-2 took over by leader lease while ZooKeeper was away")
+    assert "ZooKeeper 0 of 3 serve" in out
+    _, out, _ = cluster.sexton("cluster")
+    assert out.splitlines()[2].startswith("! DEGRADED")
+    with cluster.engine.begin() as connection:
+        troubles.clock_in_doubt(connection)
+    code, out, _ = cluster.sexton("status")
+    assert code == 1
+    first, second, *_ = out.splitlines()
+    assert first.startswith("!! CLOCK IN DOUBT: the database's clock jumped by +1h00m")
+    assert second.startswith("! DEGRADED")
+
+
+def test_status_tells_programs_the_word_the_alarms_and_the_servers(cluster: Cluster) -> None:
+    with cluster.engine.begin() as connection:
+        troubles.degraded(connection)
+        connection.execute(update(tables.heartbeat).values(at=cluster.now + timedelta(hours=1)))
+        connection.execute(update(tables.nodes).values(seen_at=cluster.now + timedelta(hours=1)))
+    status = json.loads(cluster.sexton("status", "-o", "json")[1])
+    for leadership in (status["leadership"], cluster.json("cluster")["leadership"]):
+        assert leadership["word"] == "degraded"
+        assert [alarm["is_urgent"] for alarm in leadership["alarms"]] == [False]
+        assert leadership["session"] == "session 0x1a, 6s, not connected"
+        assert [(server["address"], server["state"]) for server in leadership["servers"]] == [
+            ("zk1:2181", "not serving"),
+            ("zk2:2181", "refused"),
+            ("zk3:2181", "refused"),
+        ]
+
+
+def test_a_watched_status_keeps_its_first_lines_on_a_small_terminal(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 24)))
+    monkeypatch.setattr("time.sleep", stop)
+    with cluster.engine.begin() as connection:
+        connection.execute(update(tables.cluster).values(halted=True))
+    code, out, _ = cluster.sexton("status", "--watch")
+    assert code == 130
+    assert len(out.splitlines()) < 24
+    assert "HALTED" in out.splitlines()[0]
 
 
 def test_status_is_1_when_a_tick_fell_due_undecided(cluster: Cluster) -> None:

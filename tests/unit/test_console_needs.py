@@ -159,6 +159,12 @@ def test_a_server_that_one_node_alone_cannot_reach_is_told_with_the_node() -> No
     assert (need.text, need.is_urgent) == ("ZooKeeper zk1:2181: leader, but silent for sched-3", False)
 
 
+def test_a_worker_that_was_started_again_needs_nobody_and_its_old_row_counts_no_slots() -> None:
+    again = replace(HEALTHY, workers=(replace(WORKER, age=31 * SECOND), replace(WORKER, worker_id=2, busy=3)))
+    assert needs(again) == ()
+    assert "1 worker, 3 of 4 slots busy" in [line.text for line in work_lines(again)]
+
+
 def test_urgent_needs_come_first() -> None:
     failing = FailingJob("sync-eu", 7, NOW, "exit code 7")
     found = needs(replace(HEALTHY, leader=None, confirmation="degraded"), [failing])

@@ -118,6 +118,12 @@ def test_what_needs_a_look_while_ticks_are_decided_is_an_alarm_too(
     assert [span.style for span in band.spans] == [WARNING]
 
 
+def test_an_alarms_name_is_its_first_words_whatever_nodes_are_called() -> None:
+    loud = replace(THREE, leader="NODE-A", confirmation="degraded", is_halted=True, halt=Halt(NOW, "ANA", "X: Y"))
+    assert [alarm.name for alarm in alarms(loud)] == ["HALTED", "DEGRADED"]
+    assert [alarm.name for alarm in alarms(replace(loud, heartbeat_age=60 * SECOND))] == ["HALTED", "NO LEADER"]
+
+
 def test_several_alarms_are_all_told_the_urgent_ones_first() -> None:
     found = alarms(replace(THREE, confirmation="degraded", is_halted=True, forced_to="sched-1"))
     assert [alarm.text.split()[0].rstrip(":") for alarm in found] == ["HALTED", "DEGRADED", "FORCED"]

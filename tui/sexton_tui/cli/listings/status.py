@@ -69,7 +69,7 @@ def status_lines(overview: Overview, found: tuple[Need, ...]) -> list[Line]:
     head = f"{overview.now:%Y-%m-%d %H:%M:%S} UTC"
     size = {"width": _PLOT_WIDTH, "height": _PLOT_HEIGHT}
     blocks_of_lines = (
-        ("Needs a human", [blocks.need_line(need) for need in found] or [line("nothing")]),
+        ("Needs a human", [blocks.need_line(need, under_banner=True) for need in found] or [line("nothing")]),
         ("Leadership", leadership_lines(overview)),
         (
             "Lateness: 5 min, peaks of 30",

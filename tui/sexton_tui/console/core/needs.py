@@ -133,7 +133,8 @@ def _nodes(overview: Overview) -> list[Need]:
         if node.inputs_id != overview.inputs_id:
             other = f"{node.inputs_id}, the cluster's are {overview.inputs_id}"
             found.append(Need(f"node {node.name} may not lead: its inputs are {other}", is_urgent=False))
+    alive = {worker.name for worker in overview.workers if worker.age <= WORKER_SILENCE}
     for worker in overview.workers:
-        if worker.age > WORKER_SILENCE:
+        if worker.age > WORKER_SILENCE and worker.name not in alive:  # else it was started again
             found.append(Need(f"worker {worker.name} was last heard of {duration(worker.age)} ago", is_urgent=False))
     return found

@@ -8,7 +8,7 @@ from sexton.cluster_views import FailingJob, Overview, QueueView
 from sexton.views import ClaimView, DecisionTotals, RunView, TakeoverView
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Line, Part, line
-from sexton_tui.console.core.needs import Need, needs
+from sexton_tui.console.core.needs import WORKER_SILENCE, Need, needs
 from sexton_tui.console.core.plot import plot
 from sexton_tui.console.core.words import count, duration, instant, late_words, plural, since_words, state_style
 
@@ -57,12 +57,13 @@ def lateness_lines(
 def work_lines(overview: Overview) -> list[Line]:
     """Claims by state, jobs, workers, queues."""
     failed: Part = (f"{count(overview.failed_last_hour)} failed", BAD if overview.failed_last_hour else PLAIN)
-    slots = sum(worker.slots for worker in overview.workers)
-    busy = sum(worker.busy for worker in overview.workers)
+    alive = [worker for worker in overview.workers if worker.age <= WORKER_SILENCE]
+    slots = sum(worker.slots for worker in alive)
+    busy = sum(worker.busy for worker in alive)
     lines = [
         line(f"ready {count(overview.due)} due, {count(overview.ahead)} ahead", _catch_up(overview)),
         line(f"running {count(overview.running)}  parked {count(overview.parked)}  ", failed, (" in 1 h", DIM)),
-        line(f"{plural(len(overview.workers), 'worker')}, {busy} of {slots} slots busy"),
+        line(f"{plural(len(alive), 'worker')}, {busy} of {slots} slots busy"),
         line(plural(overview.jobs, "job"), *([f", {count(overview.paused)} paused"] if overview.paused else [])),
     ]
     lines += [_queue_line(queue) for queue in overview.queues]

@@ -42,7 +42,7 @@ class Alarm:
     @property
     def name(self) -> str:
         """Its first words, in capitals: ``NO LEADER``."""
-        return " ".join(itertools.takewhile(str.isupper, self.text.replace(":", "").split()))
+        return " ".join(itertools.takewhile(str.isupper, self.text.partition(":")[0].split()))
 
 
 @dataclass(frozen=True, slots=True)
