@@ -1,6 +1,6 @@
 """Clean hand-over: from SIGTERM of the leader, or its leaving after `sexton leader resign`, to the successor's claim.
 
-    .venv/bin/python -m bench.hand_over [--tries 7] [--jobs 100000]
+    .venv/bin/python -m bench.hand_over [--tries 5] [--jobs 100000]
 
 Real `sexton scheduler` processes on a three-server ZooKeeper ensemble, 100,000 jobs on 500 schedules. The end is the
 commit of the successor's first claim. Goal: 200 ms.
@@ -42,7 +42,7 @@ def one_try(cluster: BenchCluster, jobs: int, *, by_signal: bool, phase: float) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tries", type=int, default=7)
+    parser.add_argument("--tries", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=100_000)
     options = parser.parse_args()
     print(machine.describe())

@@ -1,6 +1,6 @@
 """How late 10,000 runs start that are due at one instant, and spread over one second; steady, and with a kill.
 
-    .venv/bin/python -m bench.start_lateness [--ticks 10000] [--fires 3] [--gap 6] [--slots N]
+    .venv/bin/python -m bench.start_lateness [--ticks 10000] [--fires 2] [--gap 6] [--slots N]
 
 Two `sexton worker` processes, a leading and a standing-by `sexton scheduler` on a three-server ensemble, a Python
 target that does nothing, with `overlap: allow` and `queue`. Lateness is `started_at - scheduled_at` of each run's row.
@@ -119,8 +119,8 @@ def run_killed(cluster: BenchCluster, groups: list[Group], fires: int, period: t
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ticks", type=int, default=10_000)
-    parser.add_argument("--fires", type=int, default=3)
-    parser.add_argument("--killed-fires", type=int, default=2)
+    parser.add_argument("--fires", type=int, default=2)
+    parser.add_argument("--killed-fires", type=int, default=1)
     parser.add_argument("--gap", type=float, default=6.0, help="seconds between the groups")
     parser.add_argument("--slots", type=int, help="of each worker; as many as the worker takes by default")
     options = parser.parse_args()

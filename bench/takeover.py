@@ -1,6 +1,6 @@
 """From kill -9 of the leader to the first committed claim of its successor.
 
-    .venv/bin/python -m bench.takeover [--sessions 2 4 10] [--tries 5] [--jobs 100000]
+    .venv/bin/python -m bench.takeover [--sessions 2 4 10] [--tries 4] [--jobs 100000]
 
 Real `sexton scheduler` processes on a three-server ZooKeeper ensemble: a leader and a follower that stands by, with
 100,000 jobs on 500 schedules. The kill's phase within ZooKeeper's tick and within the loop's second is varied. What
@@ -49,7 +49,7 @@ def measure(cluster: BenchCluster, session: float, tries: int, jobs: int, draw: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=float, nargs="*", default=[2.0, 4.0, 10.0])
-    parser.add_argument("--tries", type=int, default=5)
+    parser.add_argument("--tries", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--tick-time", type=int, default=1000, help="ZooKeeper's tickTime in ms")
     options = parser.parse_args()
