@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from sexton.store import open_store
-from sexton.store.protocol import ChangeKind, JobChange, Store, StoreOptions
+from sexton.store.protocol import ChangeKind, JobChange, JobsPage, Store, StoreOptions
+from sexton_scheduler import job_book
+from sexton_scheduler.core.planner import Planner
 from tests.support.leader_scene import batch, create, definition, lead, ticks_after
 from tests.support.waiting import eventually
 
@@ -83,3 +85,46 @@ def test_a_page_of_jobs_that_have_no_undecided_ticks_leads_to_the_next(store: St
     page = store.ticks.job_page(0, 2)
     assert (page.jobs, page.upto) == ((), jobs[1].job_id)
     assert [job.job_id for job in store.ticks.job_page(jobs[1].job_id, 2).jobs] == [jobs[2].job_id]
+
+
+def test_a_follower_reads_all_jobs_in_pages_and_then_follows_the_leader(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_book, "PAGE_JOBS", 2)
+    term = lead(store)
+    jobs = create(store, *(definition(name) for name in "abcde"))
+    planner = Planner()
+    book = job_book.JobBook(store.ticks, planner)
+    assert book.refresh() == 5
+    assert dict(planner.jobs).keys() == {job.job_id for job in jobs}
+    assert len({id(job.revisions) for job in planner.jobs.values()}) == 1  # applied together, alike: one object
+
+    ticks = ticks_after(jobs[3], 3)
+    store.ticks.commit(batch(store, term, [(jobs[3], ticks)]))
+    store.edits.edit([JobChange(ChangeKind.PAUSE, jobs[1].job_id, why="a holiday")], "test")
+    book.follow()
+    known = planner.jobs
+    assert (known[jobs[3].job_id].at, known[jobs[0].job_id].at) == (ticks[-1], jobs[0].at)
+    (paused,) = store.ticks.read_jobs([jobs[1].job_id])
+    assert (known[jobs[1].job_id].seq, known[jobs[1].job_id].pauses) == (paused.seq, paused.pauses)
+
+
+def test_a_job_that_is_edited_while_the_pages_are_read_is_known_as_it_stands(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_book, "PAGE_JOBS", 2)
+    jobs = create(store, *(definition(name) for name in "abcd"))
+    read_page = store.ticks.job_page
+
+    def edit_behind(after: int, limit: int) -> JobsPage:
+        page = read_page(after, limit)
+        if after == 0:
+            store.edits.edit([JobChange(ChangeKind.RETIRE, jobs[0].job_id)], "test")
+            create(store, definition("new"))
+        return page
+
+    monkeypatch.setattr(store.ticks, "job_page", edit_behind)
+    planner = Planner()
+    job_book.JobBook(store.ticks, planner).refresh()
+    assert [job.name for job in planner.jobs.values()] == ["a", "b", "c", "d", "new"]
+    assert planner.jobs[jobs[0].job_id].revisions[0].until is not None
