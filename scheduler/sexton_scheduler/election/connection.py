@@ -74,7 +74,7 @@ class Connection:
         self.has_ended = False  # by itself
         self.lost_at: float | None = time.monotonic()  # monotonic seconds; None while connected
         self._on_state, self._on_trouble = on_state, on_trouble
-        handler = _Handler(entrance.tls, max(_LEAST_CONNECT, session.total_seconds() / 3))
+        handler = _Handler(entrance, max(_LEAST_CONNECT, session.total_seconds() / 3))
         self.client: Any = KazooClient(
             hosts=ensemble.hosts,
             timeout=session.total_seconds(),
@@ -162,9 +162,9 @@ class _Answer(AsyncResult):  # type: ignore[misc]  # kazoo ships no types
 class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo ships no types
     """kazoo's threads, with connections and answers of our own."""
 
-    def __init__(self, tls: ssl.SSLContext | None, connect_within: float) -> None:
+    def __init__(self, entrance: Entrance, connect_within: float) -> None:
         super().__init__()
-        self._tls = tls
+        self._entrance = entrance
         self._connect_within = connect_within
 
     def async_result(self) -> _Answer:
@@ -176,8 +176,8 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo ships
         connection = socket.create_connection(address, min(timeout, self._connect_within))
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._tls is not None:
-                connection = self._tls.wrap_socket(connection, server_hostname=hostname)
+            if (tls := self._entrance.context()) is not None:
+                connection = tls.wrap_socket(connection, server_hostname=hostname)
         except BaseException:
             connection.close()
             raise

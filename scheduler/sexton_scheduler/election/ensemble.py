@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kazoo.hosts import collect_hosts
 from kazoo.security import ACL, make_digest_acl
@@ -51,15 +53,19 @@ class Ensemble:
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """What ``CoordinatorAccess`` names, read from its files once: ``login`` in clear, ``tls`` None for plain TCP."""
+    """What ``CoordinatorAccess`` names, with its files read: ``login`` in clear, ``tls`` None for plain TCP."""
 
     login: str | None = field(default=None, repr=False)
-    tls: ssl.SSLContext | None = None
+    tls: Certificates | None = None
 
     @classmethod
     def open(cls, access: CoordinatorAccess) -> Entrance:
         """Read the certificates; raises InvalidSetting, with a sentence, where they cannot be used."""
-        return cls(access.login, _tls(access) if access.is_tls else None)
+        return cls(access.login, Certificates(access) if access.is_tls else None)
+
+    def context(self) -> ssl.SSLContext | None:
+        """For the next connection; None for plain TCP."""
+        return None if self.tls is None else self.tls.context()
 
     @property
     def auth_data(self) -> list[tuple[str, str]]:
@@ -72,6 +78,37 @@ class Entrance:
             return None
         user, _, password = self.login.partition(":")
         return [make_digest_acl(user, password, all=True)]
+
+
+class Certificates:
+    """The TLS context of certificate files; a connection that is made after they were renewed has the new ones.
+
+    Raises InvalidSetting, with a sentence, where they cannot be used at first.
+    """
+
+    def __init__(self, access: CoordinatorAccess) -> None:
+        self._access = access
+        self._stamps = self._read_stamps()
+        self._context = _tls(access)
+
+    def context(self) -> ssl.SSLContext:
+        """The context of the files as they are now; as they were, where they cannot be used now (being written)."""
+        stamps = self._read_stamps()
+        if stamps != self._stamps:
+            with contextlib.suppress(InvalidSetting):
+                self._context = _tls(self._access)
+                self._stamps = stamps
+        return self._context
+
+    def _read_stamps(self) -> list[tuple[int, int] | None]:
+        stamps: list[tuple[int, int] | None] = []
+        for file in (self._access.ca, self._access.certificate, self._access.key):
+            try:
+                stat = Path(file).stat() if file is not None else None
+            except OSError:
+                stat = None
+            stamps.append(None if stat is None else (stat.st_mtime_ns, stat.st_ino))
+        return stamps
 
 
 def address_text(host: str, port: int) -> str:

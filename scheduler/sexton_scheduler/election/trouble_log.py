@@ -8,7 +8,7 @@ from typing import Any
 from sexton_scheduler.election.troubles import Trouble
 
 # What connecting does not mend: the server lets anybody connect, and says no later.
-_SEEN_LATER = ("login", "permission", "acl", "answer")
+_SEEN_LATER = ("login", "permission", "acl", "answer", "replaced")
 
 
 class TroubleLog:
@@ -19,7 +19,7 @@ class TroubleLog:
         self._lock = threading.Lock()  # held for moments
         self._now: Trouble | None = None
         self._noted: set[str] = set()  # kinds, in this outage
-        self._unsaid: list[Trouble | None] = []  # None: reached
+        self._unsaid: list[tuple[str, str, str]] = []  # level, event, reason
 
     @property
     def now(self) -> Trouble | None:
@@ -32,9 +32,13 @@ class TroubleLog:
             return
         with self._lock:
             self._now = trouble
-            if trouble.kind not in self._noted:
-                self._noted.add(trouble.kind)
-                self._unsaid.append(trouble)
+            level = "error" if trouble.needs_operator else "warning"
+            self._add(trouble.kind, (level, "zookeeper.trouble", trouble.sentence))
+
+    def replaced(self, reason: str) -> None:
+        """A client had to make way for a fresh one; said once an outage."""
+        with self._lock:
+            self._add("replaced", ("warning", "zookeeper.client_replaced", reason))
 
     def connected(self) -> None:
         """A server gave a session."""
@@ -48,16 +52,18 @@ class TroubleLog:
         """Log what was noted since the last time."""
         with self._lock:
             unsaid, self._unsaid = self._unsaid, []
-        for one in unsaid:
-            if one is None:
-                self._log.info("zookeeper.reached")
-            else:
-                (self._log.error if one.needs_operator else self._log.warning)("zookeeper.trouble", reason=one.sentence)
+        for level, event, reason in unsaid:
+            getattr(self._log, level)(event, **({"reason": reason} if reason else {}))
+
+    def _add(self, kind: str, said: tuple[str, str, str]) -> None:
+        if kind not in self._noted:
+            self._noted.add(kind)
+            self._unsaid.append(said)
 
     def _mend(self, keep: tuple[str, ...]) -> None:
         with self._lock:
             if self._noted and not self._noted.intersection(keep):
-                self._unsaid.append(None)
+                self._unsaid.append(("info", "zookeeper.reached", ""))
             self._noted.intersection_update(keep)
             if self._now is not None and self._now.kind not in keep:
                 self._now = None

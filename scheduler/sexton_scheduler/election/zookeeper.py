@@ -51,8 +51,6 @@ from sexton_scheduler.election.trouble_log import TroubleLog
 from sexton_scheduler.election.troubles import of_answer
 from sexton_scheduler.election.verdicts import hopeless
 
-__all__ = ["Ensemble", "Entrance", "ZooKeeperCandidate"]
-
 WATCH_EVERY = 2.0
 _CLOSE_WITHIN = 3.0
 _RETRY_EVERY = 0.5
@@ -129,6 +127,7 @@ class ZooKeeperCandidate:
         except (KazooException, KazooTimeoutError) as error:
             self._note_answer(error)
             return False
+        self._troubles.admitted()
         if not holds:
             self._void(election)
         with self._changed:  # it may have been suspended or lost while the answers were on their way
@@ -186,6 +185,7 @@ class ZooKeeperCandidate:
         stopping = [connection.stop()] if connection is not None else []
         for thread in (*stopping, *self._threads):
             thread.join(max(0.0, deadline - time.monotonic()))
+        self._troubles.say()
 
     # --- the campaign's thread ---------------------------------------------------------------------
 
@@ -292,7 +292,7 @@ class ZooKeeperCandidate:
     def _watch(self) -> None:
         while not self._is_closed:
             try:
-                answers = tuple(ask_servers(self._ensemble.servers, self._entrance.tls))
+                answers = tuple(ask_servers(self._ensemble.servers, self._entrance.context()))
                 if not self._is_closed:
                     self._saw_servers(tuple(answer.server for answer in answers))
                     self._look_after_connection(answers)
@@ -310,7 +310,7 @@ class ZooKeeperCandidate:
         self._compare_session(connection)
         reason = hopeless(connection, answers, time.monotonic())
         if reason is not None:
-            self._log.warning("zookeeper.client_replaced", reason=reason)
+            self._troubles.replaced(reason)
             self._replace(connection)
 
     def _compare_session(self, connection: Connection) -> None:
