@@ -4,12 +4,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test check lint campaigns sim bench bench-cluster clean services
+.PHONY: help demo cluster compose-test test trials check lint campaigns sim bench bench-cluster clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
 READY := $(VENV)/.ready
 SEED ?= 1
+TRIES ?= 5
 ARGS ?=
 # What `make test` hands to pytest: make test TESTS="tests/unit -k cron"
 TESTS ?=
@@ -32,6 +33,9 @@ compose-test: ## containers: builds compose/, kills the leader's and a ZooKeeper
 
 test: $(READY) services ## all tests; they start the servers they need (TESTS="..." narrows)
 	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist worksteal $(TESTS)
+
+trials: $(READY) services ## a real cluster killed, frozen and restarted, TRIES=5 times each: what CI tries once
+	@$(VENV)/bin/pytest -n 2 --dist worksteal --durations=0 --durations-min=5 tests/faults --tries $(TRIES)
 
 check: lint test ## format, lint, import rules, types, then all tests: what CI runs
 

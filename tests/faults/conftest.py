@@ -22,11 +22,17 @@ def trial(processes: ProcessGroup, postgres_url: str, zookeeper_ensemble: ZooKee
 
 
 @pytest.fixture
-def judge(trial: Trial) -> Judge:
-    return Judge(trial)
+def judge(trial: Trial) -> Iterator[Judge]:
+    """Judges as often as it is asked, and once more at the end, by the command that an operator would use."""
+    judge = Judge(trial)
+    yield judge
+    trial.audit()
+
+
+HORIZONS = {"horizon_of_takeover": ["0s", "60s"], "horizon_of_outage": ["60s", "0s"]}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """With claims written ahead and without, but one of them where a trial is made once only: it takes a while."""
-    if "outage_horizon" in metafunc.fixturenames:
-        metafunc.parametrize("outage_horizon", ["60s", "0s"] if metafunc.config.getoption("tries") > 1 else ["60s"])
+    """Trials without claims ahead, and with; where they try only once, the first of these alone."""
+    for name in HORIZONS.keys() & set(metafunc.fixturenames):
+        metafunc.parametrize(name, HORIZONS[name][: 1 if metafunc.config.getoption("tries") == 1 else None])

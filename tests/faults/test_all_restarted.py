@@ -52,7 +52,7 @@ def restart_in_turn(trial: Trial, judge: Judge) -> bool:
         trial.wait_for_node(name)
     trial.wait_for_runs(5)
     report = judge.check()
-    assert report["due"] == report["decided"]
+    assert report.due == report.decided
     return any(taken.predecessor_ended is EndedBy.RESIGNED for taken in trial.takeovers() if taken.term > before)
 
 
@@ -79,6 +79,7 @@ def kill_all(trial: Trial, judge: Judge, *, with_workers: bool) -> None:
         trial.wait_for_node(name)
     trial.wait_for_runs(5)
     judge.check_listing(taken)
+    judge.check_written_ahead(taken)
     judge.check()
 
 

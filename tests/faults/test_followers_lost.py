@@ -31,7 +31,7 @@ def test_followers_killed_and_frozen_disturb_nobody_and_lead_after_a_clean_stop(
         kept += lose_followers(trial, is_even=rounds % 2 == 0)
         resigned += stop_leader(trial, judge)
         report = judge.check()
-        assert report["due"] == report["decided"]
+        assert report.due == report.decided
 
 
 def lose_followers(trial: Trial, *, is_even: bool) -> bool:

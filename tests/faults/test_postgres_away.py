@@ -32,9 +32,9 @@ def trial(
 
 
 def test_postgres_restarted_killed_and_stopped_for_half_a_minute(
-    trial: Trial, judge: Judge, own_postgres_server: PostgresServer, tries: int, outage_horizon: str
+    trial: Trial, judge: Judge, own_postgres_server: PostgresServer, tries: int, horizon_of_outage: str
 ) -> None:
-    trial.apply(settings={"horizon": outage_horizon})
+    trial.apply(settings={"horizon": horizon_of_outage})
     trial.start()
     for number in range(tries):
         trial.wait_for_runs(5 + number)

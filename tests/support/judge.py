@@ -10,11 +10,14 @@ import collections
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Select, select
 
+from sexton.audit import AuditReport
 from sexton.claims import Origin, State
+from sexton.store.ledger_snapshot import audit_ledger
 from sexton.store.tables import claims, decisions, jobs, proposals, runs, skips, takeovers
 from tests.support.trial import Takeover, Trial
 
@@ -22,7 +25,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
+class Note:
     """All that the terms before this one had written when it began."""
 
     term: int
@@ -34,18 +37,27 @@ class Judge:
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
-        self._notes: list[_Note] = []
+        self._notes: list[Note] = []
 
     def takeover_after(self, term: int) -> Takeover:
         """The next takeover, taken note of; its pass may not be done yet."""
         taken = self.trial.takeover_after(term)
-        with self.trial.store.reads.snapshot() as connection:
-            self._notes.append(_Note(taken.term, _written_before(connection, taken.term)))
+        self.keep(self.note(taken.term))
         return taken
 
-    def check(self) -> dict[str, Any]:
+    def note(self, term: int) -> Note:
+        """What the terms before this one have written by now."""
+        with self.trial.store.reads.snapshot() as connection:
+            return Note(term, _written_before(connection, term))
+
+    def keep(self, note: Note) -> None:
+        """Judge by it: its term had begun, or began right after it."""
+        self._notes.append(note)
+
+    def check(self) -> AuditReport:
         """All of it; the audit's report."""
-        report = self.trial.audit()
+        report = audit_ledger(self.trial.store, _BEGINNING)
+        assert report.is_clean, report.differences
         with self.trial.store.reads.snapshot() as connection:
             for note in self._notes:
                 stale = _written_before(connection, note.term) - note.written
@@ -56,6 +68,20 @@ class Judge:
         assert self.trial.counter("swallowed") == 0  # invariant 6: a claim that a cursor had not stepped over
         self._check_log()
         return report
+
+    def check_written_ahead(self, taken: Takeover) -> None:
+        """Invariant 5: the claims of the gap were there before their ticks, by a leader before this one.
+
+        Of its first 50 seconds: that is as far as 60 s of horizon surely reach, and a loaded machine may take longer.
+        """
+        assert taken.gap_from is not None
+        assert taken.gap_until is not None
+        until = min(taken.gap_until, taken.gap_from + timedelta(seconds=50))
+        in_gap = select(claims).where(claims.c.scheduled_at > taken.gap_from, claims.c.scheduled_at <= until)
+        with self.trial.store.reads.snapshot() as connection:
+            found = connection.execute(in_gap.where(claims.c.origin == Origin.SCHEDULE)).all()
+        assert len(found) >= EVERY_SECOND * ((until - taken.gap_from) // timedelta(seconds=1))
+        assert all(claim.written_at < claim.scheduled_at and claim.term < taken.term for claim in found)
 
     def check_listing(self, taken: Takeover) -> dict[str, Any]:
         """`sexton takeovers TERM` tells whom it followed, and what the ledger holds for what it decided."""
@@ -84,6 +110,8 @@ class Judge:
         assert {(row.name, row.token) for row in accepted} <= ran
 
 
+_BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+EVERY_SECOND = 9  # jobs of the trial that are due every second
 ONCE = ("paid-once", "long-hymn-once")
 _LOGGED = (*ONCE, "every-stroke-in-order", "long-hymn")
 _SUCCEEDED = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from typing import TypeVar
 
 import psycopg
 
@@ -42,6 +43,19 @@ class Moment(StrEnum):
 
 
 MOMENTS = tuple(Moment)
+T = TypeVar("T")
+
+
+# What a rightful winner's takeover writes (store/postgres/terms.py), by a node that is paused right after it.
+_TAKE_OVER = """
+WITH taken AS (
+  UPDATE cluster SET term = term + 1, leader = 'stand-in', leader_since = clock_timestamp(), predecessor = NULL,
+    left_at = NULL WHERE id = 1 RETURNING term, leader_since),
+ beating AS (
+  UPDATE heartbeat h SET term = t.term, counter = h.counter + 1, at = t.leader_since FROM taken t WHERE h.id = 1)
+INSERT INTO takeovers (term, node, elected_by, taken_at, predecessor, predecessor_ended, gap_from)
+SELECT term, 'stand-in', 'zookeeper', leader_since, %s, 'vanished', leader_since FROM taken
+"""
 
 
 class MovedError(Exception):
@@ -58,9 +72,13 @@ def leader_at(trial: Trial, leader: str, moment: Moment) -> Iterator[Callable[[]
     conninfo = trial.url.replace("+psycopg", "")
     with psycopg.connect(conninfo, application_name="trial's moment") as connection:
 
+        def roll_back() -> None:
+            with contextlib.suppress(psycopg.OperationalError):  # a successor has ended this connection
+                connection.rollback()
+
         def let_go() -> None:
             if moment is not Moment.HELD_AMONG_THE_ROWS:
-                connection.rollback()
+                roll_back()
 
         if moment is Moment.BEFORE_THE_FENCE:
             connection.execute("SELECT FROM cluster WHERE id = 1 FOR UPDATE")
@@ -73,8 +91,21 @@ def leader_at(trial: Trial, leader: str, moment: Moment) -> Iterator[Callable[[]
         if trial.leader() != leader:
             raise MovedError
         yield let_go
-        with contextlib.suppress(psycopg.OperationalError):  # the successor has ended this connection
-            connection.rollback()
+        roll_back()
+
+
+def take_over_while_it_waits(trial: Trial, leader: str, before_commit: Callable[[], T]) -> T:
+    """Another takes over while a statement of the leader waits before its fence, and decides nothing after that.
+
+    The cursors stand where the statement expects them: its fence alone keeps it from writing (invariant 3).
+    Returns what `before_commit` said. Raises psycopg.OperationalError where a real successor ended the stand-in first.
+    """
+    conninfo = trial.url.replace("+psycopg", "")
+    with psycopg.connect(conninfo, application_name="trial's stand-in") as connection:
+        connection.execute("SELECT FROM cluster WHERE id = 1 FOR UPDATE")
+        _await_waiting(trial, conninfo, leader)
+        connection.execute(_TAKE_OVER, (leader,))
+        return before_commit()
 
 
 def _occupies(connection: psycopg.Connection) -> bool:
