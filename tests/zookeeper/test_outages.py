@@ -91,17 +91,20 @@ def test_one_name_that_means_nothing_does_not_hide_the_others(
 def test_a_client_that_ends_by_a_fault_of_its_own_is_replaced(
     zookeeper_server: ZooKeeperServer, candidate: Candidates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only = candidate(zookeeper_server.hosts)
-    elected_again(only)
-    before = client_of(only)
+    with capture_logs() as logs:
+        only = candidate(zookeeper_server.hosts)
+        elected_again(only)
+        before = client_of(only)
 
-    def fails(*_: object) -> None:
-        raise RuntimeError("planted")
+        def fails(*_: object) -> None:
+            raise RuntimeError("planted")
 
-    monkeypatch.setattr(before._connection, "_read_socket", fails)  # at the next ping at the latest
-    becomes(only, Standing.LOST)
-    elected_again(only)
-    assert client_of(only) is not before
+        monkeypatch.setattr(before._connection, "_read_socket", fails)  # at the next ping at the latest
+        becomes(only, Standing.LOST)
+        elected_again(only)
+        assert client_of(only) is not before
+        only.close()
+    assert "the client has ended" in [entry.get("reason") for entry in logs]
 
 
 def test_servers_are_seen_as_they_are(ensemble: ZooKeeperEnsemble, own_zookeeper_server: ZooKeeperServer) -> None:
