@@ -30,7 +30,7 @@ from typing import Self
 import psycopg
 from psycopg import sql
 
-from tests.support import reaper
+from tests.support import freezing, reaper
 from tests.support.faketime import FakedClock, find_library
 from tests.support.missing import MissingServerError
 from tests.support.ports import free_port
@@ -131,14 +131,11 @@ class PostgresServer:
 
     def freeze(self) -> None:
         """Stop (SIGSTOP) the postmaster and every backend: connections stay open and nothing answers."""
-        reaper.signal_tree(self.pid, signal.SIGSTOP)
+        freezing.freeze_tree(self.pid)
 
     def thaw(self) -> None:
         """Let everything that `freeze` stopped go on."""
-        pid = self.pid
-        for one in (*reversed(reaper.descendants(pid)), pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(one, signal.SIGCONT)
+        freezing.thaw_tree(self.pid)
 
     def restart(self) -> None:
         """Stop and start on the same port with the same data; all connections are lost."""

@@ -6,7 +6,6 @@ are known by a mark in their environment, which their children inherit wherever 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import signal
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.support import reaper
+from tests.support import freezing, reaper
 
 # The command as the install made it, beside the interpreter that runs the tests: what a user types.
 SEXTON = Path(sys.executable).parent / "sexton"
@@ -64,7 +63,7 @@ class RunningProcess:
 
     def freeze(self) -> None:
         """Stop this process alone (SIGSTOP); its children go on."""
-        self.signal(signal.SIGSTOP)
+        freezing.freeze(self.pid)
 
     def thaw(self) -> None:
         """Let a frozen process go on."""
@@ -72,13 +71,11 @@ class RunningProcess:
 
     def freeze_tree(self) -> None:
         """Stop this process and all its descendants, as a machine that hangs."""
-        reaper.signal_tree(self.pid, signal.SIGSTOP)
+        freezing.freeze_tree(self.pid)
 
     def thaw_tree(self) -> None:
         """Let the process and all its descendants go on."""
-        for one in (*reversed(reaper.descendants(self.pid)), self.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(one, signal.SIGCONT)
+        freezing.thaw_tree(self.pid)
 
     def kill(self) -> int:
         """End this process alone with SIGKILL (its children live on) and return its exit code."""

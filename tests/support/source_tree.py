@@ -26,7 +26,8 @@ class Module:
         """The parsed text."""
         return _parse(self.text, str(self.path))
 
-    def imports(self) -> set[str]:
+    @cache  # noqa: B019  modules are few, and live as long as the tests
+    def imports(self) -> frozenset[str]:
         """Return all that the file imports, at the top, inside functions or for type checking alone.
 
         `from a import b` counts as `a` and as `a.b`, since b may be a module.
@@ -39,9 +40,10 @@ class Module:
                 assert node.module is not None, f"{self.path}: relative import"
                 found.add(node.module)
                 found |= {f"{node.module}.{alias.name}" for alias in node.names}
-        return found
+        return frozenset(found)
 
-    def names_in_strings(self) -> set[str]:
+    @cache  # noqa: B019  as above
+    def names_in_strings(self) -> frozenset[str]:
         """Return every string that may name a module to start or to load later: `package.module` or `module:object`.
 
         An f-string counts where what it fills in are string constants of this file.
@@ -54,7 +56,7 @@ class Module:
             if isinstance(target, ast.Name)
         }
         found = {_filled_in(node, constants) for node in ast.walk(self.tree)}
-        return {text.partition(":")[0] for text in found}
+        return frozenset(text.partition(":")[0] for text in found)
 
 
 def _filled_in(node: ast.AST, constants: dict[str, str]) -> str:

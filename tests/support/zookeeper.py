@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.support import reaper
+from tests.support import freezing, reaper
 from tests.support.missing import MissingServerError
 from tests.support.ports import free_port
 from tests.support.scratch import make_folder, remove_folder
@@ -183,7 +183,7 @@ class ZooKeeperServer:
 
     def freeze(self) -> None:
         """Stop (SIGSTOP) the server: connections stay open and nothing answers."""
-        os.kill(self.pid, signal.SIGSTOP)
+        freezing.freeze(self.pid)
 
     def thaw(self) -> None:
         """Let a frozen server go on."""
