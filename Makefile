@@ -35,7 +35,7 @@ test: $(READY) services ## all tests; they start the servers they need (TESTS=".
 	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist worksteal $(TESTS)
 
 trials: $(READY) services ## a real cluster killed, frozen and restarted, TRIES=5 times each: what CI tries once
-	@$(VENV)/bin/pytest -n 2 --dist worksteal --durations=0 --durations-min=5 tests/faults --tries $(TRIES)
+	@$(VENV)/bin/pytest -n 2 --dist worksteal --durations=0 --durations-min=5 --timeout 3600 tests/faults --tries $(TRIES)
 
 check: lint test ## format, lint, import rules, types, then all tests: what CI runs
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -14,6 +16,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from tests.support import reaper
+from tests.support.ensemble import ZooKeeperEnsemble
 from tests.support.postgres import PostgresServer
 from tests.support.processes import ProcessGroup
 from tests.support.waiting import NeverHappenedError, eventually
@@ -76,28 +79,94 @@ def test_a_process_group_leaves_no_orphan(tmp_path: Path) -> None:
     eventually(lambda: _is_gone(pid), within=60, what="the orphan is gone")
 
 
+def test_an_ensemble_outlives_its_leader_and_goes_back_to_what_was_saved() -> None:
+    with ZooKeeperEnsemble() as ensemble:
+        _in_session(ensemble, lambda client: client.create("/early"))
+        saved = ensemble.save()
+        _in_session(ensemble, lambda client: client.create("/late"))
+        lost = ensemble.leader()
+        lost.kill()
+        ensemble.wait_until_serving()
+        assert ensemble.leader() is not lost
+        assert _in_session(ensemble, lambda client: client.exists("/late")) is not None
+        ensemble.start()
+        assert sorted(str(mode) for mode in ensemble.modes().values()) == ["follower", "follower", "leader"]
+        hosts = ensemble.hosts
+        ensemble.restore(saved)
+        ensemble.start()
+        assert ensemble.hosts == hosts
+        assert _in_session(ensemble, lambda client: sorted(client.get_children("/"))) == ["early", "zookeeper"]
+        ensemble.wipe()
+        ensemble.start()
+        assert _in_session(ensemble, lambda client: client.get_children("/")) == ["zookeeper"]
+
+
+def test_a_postgres_with_a_clock_of_its_own_reads_what_the_test_sets() -> None:
+    with PostgresServer(faked_clock=True) as server:
+        with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+            before = _database_time(connection)
+            server.set_clock(timedelta(hours=2))
+            assert timedelta(hours=2) <= _database_time(connection) - before < timedelta(hours=3)
+            server.set_clock(timedelta(hours=-2))
+            assert _database_time(connection) < before - timedelta(hours=1)
+        server.restart()
+        with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+            assert _database_time(connection) < before - timedelta(hours=1)
+        pid = server.pid
+        server.kill()
+        assert not list(Path("/dev/shm").glob(f"*faketime*_{pid}"))  # noqa: S108 - where libfaketime keeps what it shares
+
+
 def test_a_killed_test_session_leaves_nothing_behind() -> None:
     session = """
 import sys
-from tests.support.postgres import PostgresServer
-server = PostgresServer()
-server.start()
-print(server._process.pid, server._folder, flush=True)
+from tests.support.services import Services
+services = Services()
+services.start()
+servers = [services.postgres, *services.zookeeper.servers]
+print(*[server.pid for server in servers], *[server._folder for server in servers], flush=True)
 sys.stdin.read()
 """
     with subprocess.Popen(
         [sys.executable, "-c", session], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:
         assert process.stdout is not None
-        pid, folder = process.stdout.readline().split()
-        assert Path(folder).is_dir()
-        backends = reaper.descendants(int(pid))
+        words = process.stdout.readline().split()
+        pids, folders = [int(word) for word in words[:4]], [Path(word) for word in words[4:]]
+        assert all(folder.is_dir() for folder in folders)
+        started = [*pids, *(below for pid in pids for below in reaper.descendants(pid))]
         process.send_signal(signal.SIGKILL)
     eventually(
-        lambda: all(_is_gone(one) for one in (int(pid), *backends)) and not Path(folder).exists(),
+        lambda: all(map(_is_gone, started)) and not any(folder.exists() for folder in folders),
         within=60,
-        what="server and data folder are gone",
+        what="servers and data folders are gone",
     )
+
+
+def test_make_cluster_without_a_terminal_ends_in_order_and_leaves_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.env"
+    with ProcessGroup(tmp_path) as group:
+        cluster = group.start([sys.executable, "-m", "tests.support.cluster", str(file)], env={"PYTHONPATH": str(ROOT)})
+        eventually(lambda: "10 added" in cluster.stderr(), within=200, what="the cluster is up")
+        told = file.read_text()
+        folder = Path(re.findall(r"Logs of nodes and workers: (.*)/.sexton/logs", told)[0])
+        shown = subprocess.run(
+            ["bash", "-c", f". {file}; services kill zookeeper 2 && services show && sexton status"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+        ).stdout
+        started = [cluster.pid, *reaper.descendants(cluster.pid)]
+        cluster.signal(signal.SIGTERM)
+        assert cluster.wait(within=120) == 0, cluster.report()
+        assert re.search(r"zookeeper 2  127.0.0.1:\d+  not running", shown)
+        assert re.search(r"^cluster [0-9a-f]{32} ", shown, re.MULTILINE)
+        assert len(started) > 10
+        eventually(lambda: all(map(_is_gone, started)), within=60, what="every process is gone")
+        assert not folder.exists()
+        assert not file.exists()
+        assert "killed" not in cluster.stderr()
 
 
 def test_waiting_for_what_never_happens_says_what() -> None:
@@ -105,7 +174,14 @@ def test_waiting_for_what_never_happens_says_what() -> None:
         eventually(lambda: False, within=0.05, what="pigs fly")
 
 
-def _in_session(server: ZooKeeperServer, act: Callable[[KazooClient], object]) -> object:
+def _database_time(connection: psycopg.Connection) -> datetime:
+    row = connection.execute("SELECT clock_timestamp()").fetchone()
+    assert row is not None
+    assert isinstance(row[0], datetime)
+    return row[0]
+
+
+def _in_session(server: ZooKeeperServer | ZooKeeperEnsemble, act: Callable[[KazooClient], object]) -> object:
     client = KazooClient(hosts=server.hosts)
     client.start()
     try:

@@ -39,10 +39,10 @@ services() {{ (cd {root} && {python} -m tests.support.service_control {socket} "
 """
 
 
-def main() -> int:
-    """Run it; the exit code of `sexton up`."""
-    if other := _running_elsewhere():
-        print(f"make cluster: process {other} runs one already; . ./cluster.env reaches it", file=sys.stderr)
+def main(file: Path = ENVIRONMENT_FILE) -> int:
+    """Run it; the exit code of `sexton up`. `file` tells others how to reach it."""
+    if other := _running_elsewhere(file):
+        print(f"make cluster: process {other} runs one already; . {file} reaches it", file=sys.stderr)
         return 1
     folder = make_folder("cluster")
     try:
@@ -51,7 +51,7 @@ def main() -> int:
             with Services() as services:
                 print(f"services ready after {time.monotonic() - began:.1f} s:", file=sys.stderr)
                 environment = services.environment(services.postgres.create_database("sexton"))
-                with _announced(services, environment, folder), obeying(services, folder / "control"):
+                with _announced(services, environment, folder, file), obeying(services, folder / "control"):
                     return _run_sexton(folder, environment)
     finally:
         remove_folder(folder)
@@ -83,7 +83,7 @@ def _run_sexton(folder: Path, environment: dict[str, str]) -> int:
 
 
 @contextlib.contextmanager
-def _announced(services: Services, environment: dict[str, str], folder: Path) -> Iterator[None]:
+def _announced(services: Services, environment: dict[str, str], folder: Path, file: Path) -> Iterator[None]:
     """The environment file is there while entered, and what a reader needs is on the screen."""
     text = ENVIRONMENT.format(
         pid=os.getpid(),
@@ -95,26 +95,26 @@ def _announced(services: Services, environment: dict[str, str], folder: Path) ->
         socket=shlex.quote(str(folder / "control")),
         folder=folder,
     )
-    reaper.watch("file", ENVIRONMENT_FILE)
-    ENVIRONMENT_FILE.write_text(text)
+    reaper.watch("file", file)
+    file.write_text(text)
     for line in describe(services):
         print(f"  {line}", file=sys.stderr)
+    name = f"./{file.name}" if file.parent == Path.cwd() else str(file)
     print(
-        f"  in a second terminal: . ./{ENVIRONMENT_FILE.name}   then `sexton status`, `services show`, "
-        "`services kill zookeeper 2`",
+        f"  in a second terminal: . {name}   then `sexton status`, `services show`, `services kill zookeeper 2`",
         file=sys.stderr,
     )
     try:
         yield
     finally:
-        ENVIRONMENT_FILE.unlink(missing_ok=True)
-        reaper.forget("file", ENVIRONMENT_FILE)
+        file.unlink(missing_ok=True)
+        reaper.forget("file", file)
 
 
-def _running_elsewhere() -> int | None:
+def _running_elsewhere(file: Path) -> int | None:
     """The process that announced itself in the environment file and still runs."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        pid = int(ENVIRONMENT_FILE.read_text().split()[2].rstrip(":"))
+        pid = int(file.read_text().split()[2].rstrip(":"))
         os.kill(pid, 0)
         return pid
     return None
@@ -139,4 +139,4 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(Path, sys.argv[1:2])))
