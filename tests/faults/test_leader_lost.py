@@ -88,8 +88,8 @@ def check_successor(trial: Trial, judge: Judge, taken: Takeover, leader: str, mo
 
 def check_gap(trial: Trial, judge: Judge, taken: Takeover, lost_at: datetime, horizon: str) -> None:
     """What fell due while nobody led was decided by the one who was lost, ahead of time, or is listed by the other."""
-    listed = judge.check_listing(taken)
+    missed = judge.check_listing(taken)
     if horizon == "0s":
-        assert listed["missed"] >= EVERY_SECOND * ((taken.taken_at - lost_at) // timedelta(seconds=1))
+        assert missed >= EVERY_SECOND * ((taken.taken_at - lost_at) // timedelta(seconds=1))
         return
     judge.check_written_ahead(taken)
