@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from sexton_scheduler.election.connection import Connection
@@ -44,13 +44,16 @@ def exists(place: Place, folder: str) -> bool:
     return _owner(_answer(asked, time.monotonic() + ANSWER_WITHIN)) == place.session_id
 
 
-def remove(place: Place, folder: str) -> None:
-    """Delete a znode of ours; where ZooKeeper does not answer, the session's end will. Raises nothing of kazoo's."""
+def remove(place: Place, folder: str) -> bool:
+    """Delete a znode of ours, and whether it is gone; else the session's end will. Raises nothing of kazoo's."""
     try:
         deleting = place.connection.client.delete_async(f"{folder}/{place.znode}")
         _answer(deleting, time.monotonic() + ANSWER_WITHIN)
+    except NoNodeError:
+        return True
     except (KazooException, KazooTimeoutError):
-        return
+        return False
+    return True
 
 
 def remove_leftovers(connection: Connection, session_id: int, folder: str) -> None:

@@ -137,11 +137,12 @@ class ZooKeeperCandidate:
         with self._changed:
             self._wanted = None
             election, self._election = self._election, None
-            is_held = self._standing in (Standing.ELECTED, Standing.SUSPENDED)
+            connection, is_away = self._connection, not self._is_connected()
             self._standing = Standing.OUT
             self._cancel_contender()
-        if election is not None and is_held:
-            line.remove(election, self._folder)
+        # A place left in line lives on with its session, and whoever stands behind it is never elected.
+        if connection is not None and (is_away or (election and not line.remove(election, self._folder))):
+            self._replace(connection)
 
     def seated(self) -> None:
         """Nothing: ZooKeeper's line decides who is confirmed."""
