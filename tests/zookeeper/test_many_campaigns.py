@@ -19,6 +19,7 @@ from tests.support.ensemble import ZooKeeperEnsemble
 from tests.support.waiting import eventually
 
 CAMPAIGNS = int(os.environ.get("CAMPAIGNS", "200"))
+SLACK = 5  # kazoo opens a descriptor for each wait and the watch one for each question; a leak is one a campaign
 WARM = 5  # campaigns after which everything that is made once has been made
 
 
@@ -27,8 +28,8 @@ def descriptors() -> int:
 
 
 def at_most(limit: int, count: int) -> int:
-    """The count; 0 where it is above the limit."""
-    return count if count <= limit else 0
+    """The count; 0 where it is above the limit by more than comes and goes."""
+    return count if count <= limit + SLACK else 0
 
 
 def sessions(ensemble: ZooKeeperEnsemble) -> int:
@@ -53,7 +54,6 @@ def test_campaigns_in_a_row_leave_no_znode_session_thread_or_descriptor(
         if done == WARM:
             session, threads, fds, held = session_of(only), threading.active_count(), descriptors(), sessions(ensemble)
     assert session_of(only) == session
-    # Another thread of the test's process may come and go; what leaks, leaks at each campaign.
     threads_left = eventually(lambda: at_most(threads, threading.active_count()), LONG, "no thread is left")
     fds_left = eventually(lambda: at_most(fds, descriptors()), LONG, "no descriptor is left")
     held_left = eventually(lambda: at_most(held, sessions(ensemble)), LONG, "no session is left")
@@ -77,10 +77,10 @@ def test_sessions_lost_in_a_row_leave_no_thread_or_descriptor(
     only = candidate(ensemble.hosts)
     elected_again(only)
     threads, fds = threading.active_count(), descriptors()
-    for done in range(max(10, CAMPAIGNS // 20)):
+    for done in range(max(12, CAMPAIGNS // 20)):
         only.resign()
         only.adopt(SESSION * (2 + done % 2))
         elected_again(only)
-    eventually(lambda: threading.active_count() <= threads, LONG, "no thread is left")
-    eventually(lambda: descriptors() <= fds, LONG, "no descriptor is left")
+    eventually(lambda: at_most(threads, threading.active_count()), LONG, "no thread is left")
+    eventually(lambda: at_most(fds, descriptors()), LONG, "no descriptor is left")
     assert len(znodes(ensemble.hosts, path)) == 1
