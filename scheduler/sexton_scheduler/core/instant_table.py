@@ -45,7 +45,7 @@ class InstantTable:
         return self._instants[place] if place < len(self._ids) and self._ids[place] == job_id else ABSENT
 
     def put(self, job_id: int, number: int) -> int:
-        """The job's instant is ``number`` from now on; returns what it was."""
+        """The job's instant is ``number`` (not ``ABSENT``) from now on; returns what it was."""
         ids = self._ids
         place = len(ids) if not ids or job_id > ids[-1] else bisect_left(ids, job_id)
         if place < len(ids) and ids[place] == job_id:
@@ -55,21 +55,27 @@ class InstantTable:
             before = ABSENT
             ids.insert(place, job_id)
             self._instants.insert(place, number)
-        self._count += (number != ABSENT) - (before != ABSENT)
-        if self._count * 2 + 1000 < len(ids):
-            self._forget_absent()
+        self._count += before == ABSENT
         return before
 
     def drop(self, job_id: int) -> None:
         """The job has no instant; it need not have had one."""
-        if self.get(job_id) != ABSENT:
-            self.put(job_id, ABSENT)
+        ids = self._ids
+        place = bisect_left(ids, job_id)
+        if place == len(ids) or ids[place] != job_id or self._instants[place] == ABSENT:
+            return
+        self._instants[place] = ABSENT
+        self._count -= 1
+        self._tidy()
 
     def items(self) -> Iterator[tuple[int, int]]:
         """Every job that has an instant, in order of ids."""
         return ((job_id, number) for job_id, number in zip(self._ids, self._instants, strict=True) if number != ABSENT)
 
-    def _forget_absent(self) -> None:
+    def _tidy(self) -> None:
+        """Give back the places of jobs without an instant, once they are the larger part."""
+        if self._count * 2 + 1000 >= len(self._ids):
+            return
         kept = list(self.items())
         self._ids = array("q", (job_id for job_id, _ in kept))
         self._instants = array("q", (number for _, number in kept))

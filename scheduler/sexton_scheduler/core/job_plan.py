@@ -115,6 +115,14 @@ def claim_at(job_id: int, fire: Fire, start: datetime) -> NewClaim:
 def _live_ticks(
     job: PlannedJob, cache: TickCache, after: datetime, upto: datetime
 ) -> Iterator[tuple[datetime, RevisionInForce]]:
+    if len(job.revisions) == 1 and not job.pauses:  # almost every job, at a third of the cost
+        revision = job.revisions[0]
+        last = upto if revision.until is None else min(upto, revision.until)
+        tick = cache.next_after(revision.schedule, max(after, revision.since))
+        while tick is not None and tick <= last:
+            yield tick, revision
+            tick = cache.next_after(revision.schedule, tick)
+        return
     for stretch in stretches(job, after, upto):
         schedule = stretch.revision.schedule
         tick = cache.next_after(schedule, stretch.after)

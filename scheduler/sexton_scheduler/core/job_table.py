@@ -84,8 +84,8 @@ class JobTable(Mapping[int, PlannedJob]):
             self._seqs.insert(place, job.seq)
             self._revisions.insert(place, job.revisions)
             self._names.insert(place, job.name)
-        rare = _Rarities(job.pauses, job.pause_detail, job.growing, job.is_quarantined)
-        if rare != _NOTHING:
+        if job.pauses or job.pause_detail or job.growing is not None or job.is_quarantined:
+            rare = _Rarities(job.pauses, job.pause_detail, job.growing, job.is_quarantined)
             self._rarities[job.job_id] = rare
         elif self._rarities:
             self._rarities.pop(job.job_id, None)

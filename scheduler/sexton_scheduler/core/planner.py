@@ -181,7 +181,7 @@ class Planner:
         plans: list[JobPlan] = []
         rows = fired = 0
         while rows < max_rows and len(plans) < max_rows:
-            job_id = self._paused.pop(now)
+            job_id = self._paused.pop(now) if self._paused else None
             if job_id is None:
                 job_id = self._live.pop(upto)
             if job_id is None:
