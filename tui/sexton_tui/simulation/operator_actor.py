@@ -90,7 +90,10 @@ class Operator:
         self._store.edits.request_resign(ACTOR)
 
     def _force(self, _: CurrentJob) -> None:
-        node = self._process.world.random.choice(self._store.reads.nodes())
+        nodes = self._store.reads.nodes()
+        if not nodes:  # a jump of the clock makes all of them old news
+            return
+        node = self._process.world.random.choice(nodes)
         if self._store.edits.force_leader(node.name, ACTOR):
             self._process.history.count("forces")
             self._process.tell(f"forces {node.name}")
