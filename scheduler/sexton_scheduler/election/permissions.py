@@ -20,3 +20,12 @@ def open_to_anybody(client: Any, paths: Sequence[str]) -> Iterator[str]:
             continue
         if any(acl.id.scheme == "world" and acl.perms & _WRITES for acl in acls):
             yield path
+
+
+def warn_of_open_paths(client: Any, paths: Sequence[str], log: Any) -> bool:
+    """Say which of ``paths`` were made without the login; whether any was."""
+    found = list(open_to_anybody(client, paths))
+    for path in found:
+        hint = f"it was made without the login; setAcl {path} so that others cannot write there"
+        log.warning("zookeeper.path_open_to_anybody", path=path, hint=hint)
+    return bool(found)

@@ -45,7 +45,7 @@ from sexton_scheduler.election.candidate import NodeIdentity, Standing
 from sexton_scheduler.election.connection import Connection, Contender
 from sexton_scheduler.election.ensemble import Ensemble, Entrance
 from sexton_scheduler.election.line import Place
-from sexton_scheduler.election.permissions import open_to_anybody
+from sexton_scheduler.election.permissions import warn_of_open_paths
 from sexton_scheduler.election.probe import ServerAnswer, ask_servers
 from sexton_scheduler.election.trouble_log import TroubleLog
 from sexton_scheduler.election.troubles import of_answer
@@ -219,14 +219,21 @@ class ZooKeeperCandidate:
                 return
             self._contender = contender
         self._troubles.admitted()
+        won = False
         try:
             won = contender.acquire()
         finally:
             with self._changed:
                 self._contender = None
-        place = Place(contender.node, connection, session_id)
-        if won and not self._accept(number, place):
-            line.remove(place, self._folder)
+            place = Place(contender.node, connection, session_id)
+            if contender.node is not None and not (won and self._accept(number, place)):
+                self._leave(place)
+
+    def _leave(self, place: Place) -> None:
+        """Give a place in line up; with its session where it cannot be taken away and that may live."""
+        may_live = place.connection.session_id == place.session_id
+        if may_live and not line.remove(place, self._folder):
+            self._replace(place.connection)
 
     def _accept(self, number: int, election: Place) -> bool:
         """Whether this win counts: its campaign is still the one that is wanted, and its session may live."""
@@ -269,13 +276,8 @@ class ZooKeeperCandidate:
         client = connection.client
         client.ensure_path(self._folder)
         if self._entrance.login is not None and "open" not in self._warned:
-            for path in open_to_anybody(client, (self._ensemble.path, self._folder)):
+            if warn_of_open_paths(client, (self._ensemble.path, self._folder), self._log):
                 self._warned.add("open")
-                self._log.warning(
-                    "zookeeper.path_open_to_anybody",
-                    path=path,
-                    hint=f"it was made without the login; setAcl {path} so that others cannot write there",
-                )
         line.remove_leftovers(connection, session_id, self._folder)
 
     def _stumbled(self, error: Exception) -> None:
