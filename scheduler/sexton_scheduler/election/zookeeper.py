@@ -231,8 +231,7 @@ class ZooKeeperCandidate:
 
     def _leave(self, place: Place) -> None:
         """Give a place in line up; with its session where it cannot be taken away and that may live."""
-        may_live = place.connection.session_id == place.session_id
-        if may_live and not line.remove(place, self._folder):
+        if place.connection.session_id == place.session_id and not line.remove(place, self._folder):
             self._replace(place.connection)
 
     def _accept(self, number: int, election: Place) -> bool:
@@ -273,19 +272,17 @@ class ZooKeeperCandidate:
 
     def _prepare(self, connection: Connection, session_id: int) -> None:
         """Make the path, and delete znodes that an earlier campaign of this very session left in the line."""
-        client = connection.client
-        client.ensure_path(self._folder)
-        if self._entrance.login is not None and "open" not in self._warned:
-            if warn_of_open_paths(client, (self._ensemble.path, self._folder), self._log):
-                self._warned.add("open")
+        connection.client.ensure_path(self._folder)
+        paths, is_locked = (self._ensemble.path, self._folder), self._entrance.login is not None
+        if is_locked and "open" not in self._warned and warn_of_open_paths(connection.client, paths, self._log):
+            self._warned.add("open")
         line.remove_leftovers(connection, session_id, self._folder)
 
     def _stumbled(self, error: Exception) -> None:
         """A campaign ended on an error; what an operator must know is said, and the next one begins soon."""
         self._note_answer(error)
         with self._changed:
-            if not self._is_closed:
-                self._changed.wait(_RETRY_EVERY)
+            self._changed.wait_for(lambda: self._is_closed, _RETRY_EVERY)
 
     def _note_answer(self, error: Exception) -> None:
         self._troubles.note(of_answer(self._folder, error, has_login=self._entrance.login is not None))
