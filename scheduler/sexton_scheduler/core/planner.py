@@ -272,7 +272,10 @@ class Planner:
                     job.job_id, job.name, job.seq, job.at, job.revisions, job.pauses, job.pause_detail, growing
                 )
         self.jobs.put(job)
-        self._place(job)
+        if plan.following is None:
+            self._place(job)
+        else:
+            self._live.push(job.job_id, plan.following)
 
     def _fault(self, job: PlannedJob, error: Exception) -> None:
         self.drop(job.job_id)
