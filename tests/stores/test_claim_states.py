@@ -87,7 +87,7 @@ class History:
         assert len(self.store.grants.requeue_expired()) == len(keys)
 
     def start(self, key: Key) -> None:
-        assert self.store.grants.mark_started(*key, self.held[key].token)
+        assert self.store.grants.mark_started([self.held[key]])
 
     def sweep(self) -> None:
         self.store.grants.sweep()

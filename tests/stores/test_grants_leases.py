@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -54,15 +55,27 @@ def test_the_started_write_counts_only_under_the_current_token(store: Store, row
     """Invariant 4."""
     at = rows.add(1)
     (grant,) = step(store).grants
-    assert not store.grants.mark_started(1, at, grant.token + 1)
+    assert store.grants.mark_started([replace(grant, token=grant.token + 1)]) == frozenset()
     assert rows.row(1, at).started_at is None
-    assert store.grants.mark_started(1, at, grant.token)
+    assert store.grants.mark_started([grant]) == {grant.token}
     started = rows.row(1, at).started_at
-    assert store.grants.mark_started(1, at, grant.token), "asked again after a lost answer"
+    assert store.grants.mark_started([grant]), "asked again after a lost answer"
     assert rows.row(1, at).started_at == started
     step(store, ended(grant))
-    assert not store.grants.mark_started(1, at, grant.token)
+    assert not store.grants.mark_started([grant])
     assert rows.row(1, at).started_at == started
+
+
+def test_the_started_writes_of_many_are_one(store: Store, rows: ClaimRows) -> None:
+    """Invariant 4: each is judged by its own token."""
+    at = {job: rows.add(job) for job in range(1, 6)}
+    grants = step(store).grants
+    stale = replace(grants[2], token=grants[4].token)
+    wanted = [*grants[:2], stale, grants[3]]
+    assert store.grants.mark_started(wanted) == {grant.token for grant in (*grants[:2], grants[3])}
+    marked = {job for job, instant in at.items() if rows.row(job, instant).started_at is not None}
+    assert marked == {grant.job_id for grant in (*grants[:2], grants[3])}
+    assert store.grants.mark_started([]) == frozenset()
 
 
 # --- renewing -----------------------------------------------------------------------------------------
@@ -114,7 +127,7 @@ def test_a_lost_lease_names_the_worker_as_people_do(store: Store, rows: ClaimRow
 def test_an_expired_lease_is_requeued_once_with_a_higher_token(store: Store, rows: ClaimRows) -> None:
     at = rows.add(1)
     (grant,) = step(store, worker_id=5).grants
-    store.grants.mark_started(1, at, grant.token)
+    store.grants.mark_started([grant])
     rows.expire_leases([grant.token])
     assert store.grants.requeue_expired() == (Requeued(1, at, grant.token, State.READY),)
     assert store.grants.requeue_expired() == ()
@@ -136,7 +149,7 @@ def test_an_at_most_once_run_that_started_is_lost_and_the_next_in_line_runs(stor
     (grant,) = step(store).grants
     parked = rows.add(1)
     step(store)
-    store.grants.mark_started(1, at, grant.token)
+    store.grants.mark_started([grant])
     rows.expire_leases([grant.token])
     assert store.grants.requeue_expired() == (Requeued(1, at, grant.token, State.LOST),)
     claim = rows.row(1, at)

@@ -121,10 +121,11 @@ class FakeGrants:
             raise KeyError("a key of a newer version")
         return {key: self.definitions_of[key] for key in keys if key in self.definitions_of}
 
-    def mark_started(self, job_id: int, scheduled_at: datetime, token: int) -> bool:
+    def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
         self._answer()
-        self.started.append(token)
-        return token not in self.stolen
+        tokens = [grant.token for grant in grants]
+        self.started += tokens
+        return frozenset(tokens) - self.stolen
 
     def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
         self._answer()

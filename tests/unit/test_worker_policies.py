@@ -17,6 +17,7 @@ from sexton_worker.core.pull_policy import (
     Pace,
     capacity,
     exchange_in,
+    linger,
     pause,
     room,
 )
@@ -68,6 +69,20 @@ def test_results_go_at_once_unless_a_pull_is_due_in_a_moment_anyway() -> None:
 
 def test_a_full_batch_is_followed_by_the_next_at_once() -> None:
     assert pause(2, NOTHING_PULLED.after(4, 4, 4, None), now=0.0, poll=5.0) == 0.0
+
+
+def test_work_that_trickles_in_is_pulled_every_few_milliseconds() -> None:
+    trickle = NOTHING_PULLED.after(50, 1, 1, next_due=100.0002, at=100.0)
+    assert pause(50, trickle, now=100.001, poll=5.0) == pytest.approx(GAP - 0.001)
+    assert exchange_in(1, 50, trickle, now=100.001) == pytest.approx(GAP - 0.001)
+    assert pause(50, trickle, now=100.2, poll=5.0) == 0.0
+    alone = NOTHING_PULLED.after(50, 0, 0, next_due=100.002, at=100.0)
+    assert pause(50, alone, now=100.001, poll=5.0) == pytest.approx(0.001 + WAKE_LATE)
+
+
+def test_a_worker_that_took_ahead_waits_a_moment_for_more_results() -> None:
+    assert linger(since=100.0, now=100.002) == pytest.approx(GAP - 0.002)
+    assert linger(since=100.0, now=100.5) == 0.0
 
 
 def test_without_room_only_the_end_of_a_run_matters() -> None:

@@ -55,11 +55,10 @@ class LeaseBook:
         with self._lock:
             return tuple(self._held.values())
 
-    def live_until(self, token: int) -> float | None:
-        """When the lease of the token runs out by this worker's clock; None: it is not held."""
+    def live(self, now: float) -> dict[int, float]:
+        """The tokens whose leases have not run out by this worker's clock, and when they will."""
         with self._lock:
-            holding = self._held.get(token)
-        return None if holding is None else holding.until
+            return {token: holding.until for token, holding in self._held.items() if now < holding.until}
 
     def count(self) -> int:
         with self._lock:

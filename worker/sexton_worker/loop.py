@@ -278,9 +278,8 @@ class WorkerLoop:
     def _exchange_if_due(self) -> float | None:
         """Exchange, if there is a reason to; else the seconds to wait for one that is near."""
         free, now = self._room(), self._clock.elapsed()
-        is_ahead = len(self._running) > self._own.slots
-        if is_ahead and self._unsent and len(self._unsent) < len(self._running):
-            wait: float | None = max(0.0, self._unsent_since + pull_policy.GAP - now)
+        if len(self._running) > self._own.slots and 0 < len(self._unsent) < len(self._running):
+            wait: float | None = pull_policy.linger(self._unsent_since, now)
         else:
             wait = pull_policy.exchange_in(len(self._unsent), free, self._pulled, now)
         if wait == 0.0:
@@ -331,36 +330,32 @@ class WorkerLoop:
             self._stop_in_time()
             return
         found = self._definitions.of(tuple(self._granted.values()))
-        orders: list[RunOrder] = []
-        try:
-            self._prepare(found, orders)
-        finally:  # also if the database went away in the middle
-            self._execution.start(*orders)
-
-    def _prepare(self, found: Mapping[tuple[int, int], Recipe | UnreadableDefinition], orders: list[RunOrder]) -> None:
-        """Put what may start now into ``orders``. Raises ``DatabaseUnreachable``, with those before it there."""
-        now = self._time.now()
+        may_start = self._may_start(found)
+        now, orders = self._time.now(), []
         for grant in tuple(self._granted.values()):
             recipe = found[grant.job_id, grant.revision]
             if isinstance(recipe, UnreadableDefinition):
                 self._return(grant, str(recipe), State.FAILED)
                 self._wakeup.set()
-            elif (until := self._may_start_until(grant)) is not None:
+            elif (until := may_start.get(grant.token)) is not None:
                 orders.append(self._order(grant, recipe, now, until))
             else:
                 self._granted.pop(grant.token)
                 self._book.release(grant.token)
                 self._log.warning("grant.dropped", token=grant.token)
+        self._execution.start(*orders)
 
-    def _may_start_until(self, grant: Grant) -> float | None:
-        """The elapsed seconds until which the run may start; None: not at all."""
-        until = self._book.live_until(grant.token)
-        if until is None or self._clock.elapsed() >= until:
-            return None
-        if not grant.at_most_once:
-            return until
-        is_marked = self._store.grants.mark_started(grant.job_id, grant.scheduled_at, grant.token)
-        return until if is_marked else None
+    def _may_start(self, found: Mapping[tuple[int, int], Recipe | UnreadableDefinition]) -> dict[int, float]:
+        """Which tokens may start, and until which elapsed seconds. Those that run at most once are marked first."""
+        until = self._book.live(self._clock.elapsed())
+        once = [
+            grant
+            for grant in self._granted.values()
+            if grant.at_most_once and grant.token in until and isinstance(found[grant.job_id, grant.revision], Recipe)
+        ]
+        for token in {grant.token for grant in once} - (self._store.grants.mark_started(once) if once else set()):
+            del until[token]
+        return until
 
     def _order(self, grant: Grant, recipe: Recipe, now: datetime, until: float) -> RunOrder:
         del self._granted[grant.token]

@@ -120,7 +120,9 @@ class Watch:
         if call == "grants.step":
             return self._stale(arguments[0]), self.is_impeded()
         if call == "grants.mark_started":
-            return self._is_current(*arguments)
+            return {
+                grant.token for grant in arguments[0] if self._is_current(grant.job_id, grant.scheduled_at, grant.token)
+            }
         if call == "grants.requeue_expired":
             return self._rows("SELECT token FROM claims WHERE state = 1 AND lease_expires_at > ?", self._now())
         return None
@@ -132,8 +134,8 @@ class Watch:
         elif call == "grants.step":
             self._judge_step(process, arguments[0], result, *remembered)
         elif call == "grants.mark_started":
-            if result and not remembered:
-                self.find("stale worker", f"{process.name} marked token {arguments[2]} started, which is not current")
+            if stale := sorted(result - remembered):
+                self.find("stale worker", f"{process.name} marked tokens {stale} started, which are not current")
         elif call == "grants.requeue_expired":
             held = {row[0] for row in remembered}
             if taken := [one for one in result if one.token in held]:

@@ -91,6 +91,12 @@ def exchange_in(results: int, free: int, last: Pulled, now: float) -> float | No
     return 0.0
 
 
+def linger(since: float, now: float) -> float:
+    """Seconds until the next exchange of a worker that has taken ahead, had results ``since`` and will soon have as
+    many again: many small exchanges cost both sides more than a moment's patience."""
+    return max(0.0, since + GAP - now)
+
+
 def pause(free: int, last: Pulled, now: float, poll: float) -> float:
     """Seconds to sleep after an exchange; whoever has news for the worker wakes it before.
 

@@ -22,11 +22,9 @@ list of runs, and for what was noted more than ``QUIET_SECONDS`` after the last 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
 import importlib
-import inspect
 import json
 import os
 import socket
@@ -34,6 +32,7 @@ import sys
 import termios
 import time
 import traceback
+import types
 from collections import deque
 from typing import Any
 
@@ -196,7 +195,9 @@ def call(request: Request) -> dict[str, Any] | None:
         return _ending("not started", f"cannot import {request.reference!r}: {_said(error)}", error)
     try:
         result = function(*request.args, **request.kwargs)
-        if inspect.iscoroutine(result):
+        if isinstance(result, types.CoroutineType):
+            import asyncio  # here, for it takes longer to load than all the rest of this process
+
             asyncio.run(result)
     except SystemExit as error:
         return _exit(error)

@@ -19,6 +19,8 @@ from sexton_worker.targets.environment import INHERITED_BY_PYTHON, WORKER_PID, c
 from sexton_worker.targets.launching import KilledAtStart
 from sexton_worker.targets.python_process import PythonChild, Task
 
+RETURN_SECONDS = 1.0
+
 
 class ChildFailed(Exception):
     """A child did not come up; the message says why. ``is_fault``: for want of means, and no job has run."""
@@ -26,6 +28,12 @@ class ChildFailed(Exception):
     def __init__(self, why: str, *, is_fault: bool = False) -> None:
         super().__init__(why)
         self.is_fault = is_fault
+
+
+def returning_by(child: PythonChild) -> float:
+    """Until when it is to be expected back at rest, without a run; 0: it is not on its way there."""
+    is_returning = child.is_ready and child.is_recalling and not child.hand
+    return child.moved_at + RETURN_SECONDS if is_returning else 0.0
 
 
 class PythonChildren:
@@ -47,6 +55,10 @@ class PythonChildren:
 
     def resting(self) -> int:
         return len(self._resting)
+
+    def returning(self, now: float) -> int:
+        """How many are through with what they had, and have yet to say that they forgot what was taken back."""
+        return sum(now < returns_by for returns_by in map(returning_by, self._all))
 
     def send_for(self) -> None:
         """One more is to come; ``start_next`` sees to it."""
@@ -94,6 +106,7 @@ class PythonChildren:
         """One that can take a run, out of those that rest. What was written meanwhile is nobody's."""
         while self._resting:
             child = self._resting.pop()
+            self.watch.unmute(child)
             if not child.has_news():
                 return child
             if child.group.has_exited():
@@ -102,7 +115,6 @@ class PythonChildren:
             child.outputs.drain()
             child.outputs.fresh_tails()
             if not child.has_lost_an_output():
-                self.watch.unmute(child)
                 return child
             self.end(child)
         return None

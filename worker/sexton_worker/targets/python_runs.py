@@ -28,7 +28,7 @@ from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.child_watch import NEVER
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
-from sexton_worker.targets.python_children import ChildFailed, PythonChildren
+from sexton_worker.targets.python_children import ChildFailed, PythonChildren, returning_by
 from sexton_worker.targets.python_ending import died, ended_run, see_off
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.python_queue import PythonQueue
@@ -87,9 +87,10 @@ class PythonRuns:
         self._forget_expired()
         if self._children.resting():
             return self._waiting.arrival()
-        if self._waiting.is_quick() and self._with_room() is not None:
-            return None
-        return self._waiting.arrival(self._children.coming)
+        returning = self._children.returning(self._clock.elapsed())
+        if self._waiting.is_quick() and (returning or self._with_room() is not None):
+            return None  # one of those will take it, and more of them
+        return self._waiting.arrival(self._children.coming + returning)
 
     def begin_next(self) -> None:
         """Use one free slot for what ``next_arrival`` told of."""
@@ -204,6 +205,7 @@ class PythonRuns:
         """It has nothing in hand: give its slot back, and keep it for more if it can be."""
         if child.has_slot:
             child.has_slot = False
+            child.moved_at = self._clock.elapsed()
             self._slots.free += 1
         self._children.rest(child)
 
@@ -348,7 +350,8 @@ class PythonRuns:
                 return None
             return child.moved_at + BOOT_SECONDS
         if not child.hand:
-            return None
+            back_by = returning_by(child)
+            return back_by if now < back_by else None
         if len(child.hand) > 1 and now >= child.moved_at + STALL_SECONDS:
             self._look_at_stalled(child, now)
         if not child.hand:

@@ -56,14 +56,19 @@ class Surroundings:
             environ["SEXTON_JOB"] = self._job = request.job
             environ["SEXTON_ATTEMPT"] = str(request.attempt)
             self._attempt = request.attempt
-        environ["SEXTON_TICK"] = request.tick
-        environ["SEXTON_TOKEN"] = str(request.token)
-        environ["SEXTON_DEADLINE"] = request.deadline
+        self._put(b"SEXTON_TICK", request.tick.encode())
+        self._put(b"SEXTON_TOKEN", b"%d" % request.token)
+        self._put(b"SEXTON_DEADLINE", request.deadline.encode())
         self._now = self._data.copy()
         if request.stdin is not None:
             sys.stdin = io.StringIO(request.stdin)
         if request.cwd is not None:
             os.chdir(request.cwd)
+
+    def _put(self, name: bytes, value: bytes) -> None:
+        """As ``os.environ`` does it, for what is ASCII anyway."""
+        os.putenv(name, value)
+        self._data[name] = value
 
     def leave(self, request: Request) -> None:
         """Put back what the run changed or was given."""

@@ -42,8 +42,10 @@ _UNREGISTER = b"""UPDATE workers SET stopped_at = statement_timestamp(), seen_at
  WHERE worker_id = %s"""
 _DEFINITIONS = b"""SELECT job_id, revision, definition FROM revisions
  JOIN unnest(%s::bigint[], %s::int[]) wanted(job_id, revision) USING (job_id, revision)"""
-_MARK_STARTED = b"""UPDATE claims SET started_at = coalesce(started_at, statement_timestamp())
- WHERE job_id = %s AND scheduled_at = %s AND token = %s AND finished_at IS NULL RETURNING 1"""
+_MARK_STARTED = b"""UPDATE claims c SET started_at = coalesce(c.started_at, statement_timestamp())
+ FROM unnest(%s::bigint[], %s::timestamptz[], %s::bigint[]) d(job_id, scheduled_at, token)
+ WHERE c.job_id = d.job_id AND c.scheduled_at = d.scheduled_at AND c.token = d.token AND c.finished_at IS NULL
+ RETURNING c.token"""
 _COUNT_STALE = b"""INSERT INTO counters (name, value) VALUES ('stale_results', %s)
  ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"""
 _NOTIFY_WORK = f"SELECT pg_notify('{Channel.WORK.value}', '')".encode()
@@ -160,9 +162,13 @@ class PostgresGrants:
             rows = connection.execute(_DEFINITIONS, ([key[0] for key in keys], [key[1] for key in keys])).fetchall()
         return {(job_id, revision): JobDefinition.from_text(text) for job_id, revision, text in rows}
 
-    def mark_started(self, job_id: int, scheduled_at: datetime, token: int) -> bool:
+    def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
+        ordered = sorted(grants, key=lambda grant: (grant.job_id, grant.scheduled_at))
+        jobs, ticks = [grant.job_id for grant in ordered], [grant.scheduled_at for grant in ordered]
         with self._connection.autocommit() as connection:
-            return connection.execute(_MARK_STARTED, (job_id, scheduled_at, token)).fetchone() is not None
+            self._prepare(connection)
+            marked = connection.execute(_MARK_STARTED, (jobs, ticks, [grant.token for grant in ordered]))
+            return frozenset(token for (token,) in marked.fetchall())
 
     def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
         with self._connection.autocommit() as connection:

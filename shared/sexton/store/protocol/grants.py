@@ -115,8 +115,8 @@ class GrantStore(Protocol):
         """The definitions of ``(job_id, revision)`` pairs."""
         ...
 
-    def mark_started(self, job_id: int, scheduled_at: datetime, token: int) -> bool:
-        """Write ``started_at``; whether the token still counts. An at-most-once run starts only after True."""
+    def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
+        """Write ``started_at``; the tokens that still count. An at-most-once run starts only if its own is there."""
         ...
 
     def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sexton.claims import State
 from sexton.jobs import JobDefinition
@@ -113,14 +113,19 @@ class SqliteGrants:
                     found[key] = JobDefinition.from_text(row[0])
         return found
 
-    def mark_started(self, job_id: int, scheduled_at: datetime, token: int) -> bool:
+    def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
+        statement = (
+            "UPDATE claims SET started_at = coalesce(started_at, ?)"
+            " WHERE job_id = ? AND scheduled_at = ? AND token = ? AND state = 1"
+        )
+        marked: set[int] = set()
         with self._connection.transaction() as connection:
-            marked = connection.execute(
-                "UPDATE claims SET started_at = coalesce(started_at, ?)"
-                " WHERE job_id = ? AND scheduled_at = ? AND token = ? AND state = 1",
-                (self._connection.now_micros(), job_id, to_micros(scheduled_at), token),
-            )
-        return marked.rowcount == 1
+            now = self._connection.now_micros()
+            for grant in grants:
+                key = (grant.job_id, to_micros(grant.scheduled_at), grant.token)
+                if connection.execute(statement, (now, *key)).rowcount == 1:
+                    marked.add(grant.token)
+        return frozenset(marked)
 
     def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
         with self._connection.transaction() as connection:
