@@ -132,7 +132,7 @@ def test_two_nodes_agree_about_a_jump_ahead_and_back_and_take_small_steps_as_the
         before = cursors_of(trial)
         server.set_clock(offset)
         jumps += 2
-        eventually(lambda: len(accepted(trial)) >= jumps, within=LONG, what="both nodes accept the jump")  # noqa: B023
+        eventually(lambda: len(accepted(trial)) >= jumps, within=LONG, what="both nodes accept the jump")  # noqa: B023  asked within this turn of the loop
         assert all("a second node agrees" in why for why in accepted(trial))
         if offset:
             goes_on(trial, server)
@@ -140,7 +140,7 @@ def test_two_nodes_agree_about_a_jump_ahead_and_back_and_take_small_steps_as_the
             # Decided is decided: for the hour to come there is nothing to do, and nothing is undone.
             ahead = cursors_of(trial)
             assert all(is_ >= was for is_, was in zip(ahead, before, strict=True))
-            stays(lambda: cursors_of(trial) == ahead, during=3, what="no cursor moves")  # noqa: B023
+            stays(lambda: cursors_of(trial) == ahead, during=3, what="no cursor moves")  # noqa: B023  asked within this turn of the loop
             trial.audit()
     server.set_clock(HOUR)
     goes_on(trial, server)

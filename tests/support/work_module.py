@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def act(log: str, name: str, deed: str = "") -> None:
         case "close":
             close_outputs()
         case "wait":
-            time.sleep(0.2)
+            threading.Event().wait(0.2)
 
 
 def count(text: str) -> None:
