@@ -117,6 +117,9 @@ def test_a_stale_term_writes_nothing(store: Store, ledger_url: str) -> None:
     assert (result.is_current, result.moved, result.not_moved) == (False, 0, (job.job_id,))
     assert read(store, job.job_id) == job
     assert [rows(ledger_url, table) for table in ("claims", "skips", "decisions")] == [[], [], []]
+    assert [(row.name, row.value) for row in rows(ledger_url, "counters") if "stale" in row.name] == [
+        ("stale_commits", 1)
+    ]
 
 
 def test_a_halted_cluster_decides_nothing(store: Store, ledger_url: str) -> None:

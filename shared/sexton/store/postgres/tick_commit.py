@@ -100,6 +100,9 @@ SELECT coalesce((SELECT is_current FROM fence), (SELECT is_current FROM race), f
 FROM outcome
 """  # noqa: S608 - the parts are constants of this file
 _COMMIT = COMMIT.encode()
+# Of the ledger a stale leader writes nothing; that it tried is counted apart, for those who watch.
+_COUNT_STALE = b"""INSERT INTO counters (name, value) VALUES ('stale_commits', 1)
+ ON CONFLICT (name) DO UPDATE SET value = counters.value + 1"""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -109,8 +112,15 @@ def commit(store: PostgresConnection, batch: TickBatch) -> CommitResult:
         row = connection.execute(_COMMIT, commit_values(batch)).fetchone()
     assert row is not None  # noqa: S101 - `outcome` has one row
     is_current, is_fresh, moved, swallowed, not_moved, _ = row
+    if not is_current:
+        store.unless_contended(lambda: _count_stale(store), None)
     # A batch that became old between its first row and its last has been written.
     return CommitResult(is_current, is_fresh or moved > 0, moved, swallowed, tuple(sorted(not_moved or ())))
+
+
+def _count_stale(store: PostgresConnection) -> None:
+    with store.autocommit() as connection:
+        connection.execute(_COUNT_STALE)
 
 
 def commit_values(batch: TickBatch) -> dict[str, Any]:

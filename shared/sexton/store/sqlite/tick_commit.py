@@ -44,8 +44,8 @@ ON CONFLICT (job_id, after, term, cause) DO UPDATE SET upto = excluded.upto, mis
   fired = excluded.fired, merged = excluded.merged, skipped = excluded.skipped, expired = excluded.expired,
   held = excluded.held, reason = excluded.reason, decided_at = excluded.decided_at
 """
-_ALARM = """
-INSERT INTO counters (name, value) VALUES ('swallowed', ?)
+_COUNT = """
+INSERT INTO counters (name, value) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value
 """
 
@@ -80,7 +80,9 @@ def commit(store: SqliteConnection, batch: TickBatch) -> CommitResult:
                 connection.execute(EXPLAIN, decision_values(decision, batch.term, to_micros(now)))
         swallowed = len(claims) - inserted
         if swallowed:
-            connection.execute(_ALARM, [swallowed])
+            connection.execute(_COUNT, ["swallowed", swallowed])
+        if not is_current:
+            connection.execute(_COUNT, ["stale_commits", 1])
         if any(claim.available_at < now + SOON for claim in claims):
             notify(store, connection, Channel.WORK)
     not_moved = tuple(sorted(move.job_id for move in batch.moves if move.job_id not in moved))
