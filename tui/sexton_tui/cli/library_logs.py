@@ -46,6 +46,8 @@ def route_library_logs(stream: TextIO, before: Sequence[Processor], renderer: Pr
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
+    # A duty that is late by a turn on a busy machine is no news: the next turn does its work.
+    logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
