@@ -10,6 +10,12 @@ from sexton_tui.simulation.cluster import BEGIN, SimulatedCluster, Simulation
 from sexton_tui.simulation.judge import judge
 
 OLDEST = "(SELECT rowid FROM claims WHERE state = 3 ORDER BY scheduled_at LIMIT 1)"
+# Of a job that is not just running: its slot is free.
+OLDEST_AT_REST = (
+    "(SELECT c.rowid FROM claims c JOIN slots s ON s.slot = c.slot WHERE c.state = 3 AND s.token IS NULL"
+    " AND NOT EXISTS (SELECT 1 FROM claims r WHERE r.slot = c.slot AND r.state IN (1, 2))"
+    " ORDER BY c.scheduled_at LIMIT 1)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +55,7 @@ def test_an_undisturbed_hour_is_clean_and_was_written_ahead(cluster: SimulatedCl
         ("missing", f"DELETE FROM claims WHERE rowid = {OLDEST}"),
         ("never ended", f"UPDATE claims SET state = 0 WHERE rowid = {OLDEST}"),
         ("never ended", f"UPDATE claims SET state = 1, lease_expires_at = 1 WHERE rowid = {OLDEST}"),
-        ("parked for ever", f"UPDATE claims SET state = 2 WHERE rowid = {OLDEST}"),
+        ("parked for ever", f"UPDATE claims SET state = 2 WHERE rowid = {OLDEST_AT_REST}"),
         (
             "written late",
             "UPDATE claims SET written_at = scheduled_at + 1 WHERE rowid ="
