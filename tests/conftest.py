@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from tests.support.zookeeper import ZooKeeperServer
 for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith(("TEXTUAL", "SEXTON_"))]:
     if not name.startswith("TEXTUAL_SNAPSHOT"):
         del os.environ[name]
+
+# Whoever starts the tests in the background of a script has them, and every process they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A loaded machine is no finding: no deadline per example. Everything else stays as Hypothesis sets it; where CI is in
 # the environment, it draws the same examples every time.

@@ -80,7 +80,8 @@ def test_it_starts_without_data_and_can_be_left_when_the_database_never_answers(
         app = SextonConsole(ConsoleOptions(f"sqlite:///{tmp_path}/no/such/ledger.db"))
         async with app.run_test(size=(120, 40)) as pilot:
             await until(pilot, lambda: "no data yet" in shown(app), "it says that there is no data")
-            await until(pilot, lambda: "unable to open database file" in shown(app), "it says why")
+            said = "unable to open database file"  # lines break where the path ends
+            await until(pilot, lambda: said in " ".join(shown(app).split()), "it says why")
             await pilot.press("3")
             assert app.pane.id == "jobs"
 
