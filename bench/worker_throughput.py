@@ -101,7 +101,9 @@ def add_claims(
 
 
 def await_ended(one: WorkerTrial, count: int) -> None:
-    eventually(lambda: one.rows.states().get(State.SUCCEEDED, 0) >= count, 600, f"{count} runs have succeeded")
+    """Asked twice a second: the count reads every claim."""
+    what = f"{count} runs have succeeded"
+    eventually(lambda: one.rows.states().get(State.SUCCEEDED, 0) >= count, 600, what, every=0.5)
 
 
 if __name__ == "__main__":
