@@ -143,6 +143,7 @@ class NodeLoop:
             self._candidate.adopt(settings.session)
             if self._lease is not None:
                 self._lease.adopt(settings.failover_database_after)
+                self._lease.looked_at_every(settings.session.total_seconds() / LOOKS_PER_SESSION)
             self._state.settings = settings
             self._book.refresh()
             self._refreshed_at = elapsed

@@ -75,6 +75,22 @@ class ClusterSettings:
                 f"{format_duration(self.session)} + 5s",
                 hint="claims must outlast a takeover: raise horizon, or set it to 0s to turn writing ahead off",
             )
+        if self.failover_database_after < self.session:
+            raise InvalidSetting(
+                f"failover.database_after {format_duration(self.failover_database_after)} is shorter than session "
+                f"{format_duration(self.session)}",
+                hint="a leader beats three times a session, and must get them all before it is taken for dead: "
+                "raise failover.database_after, or lower session",
+            )
+
+    def warning(self) -> str | None:
+        """What is allowed, and delays runs in a bad hour; None where nothing is."""
+        if not self.horizon or self.failover_database_after < self.horizon:
+            return None
+        return (
+            f"failover.database_after {format_duration(self.failover_database_after)} is not shorter than horizon "
+            f"{format_duration(self.horizon)}: a leader that dies while ZooKeeper is away leaves runs late"
+        )
 
 
 # Beyond these, instants computed from a setting leave the calendar, and every node that leads would end.

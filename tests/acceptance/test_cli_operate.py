@@ -112,6 +112,9 @@ def test_settings_are_checked_against_each_other(database: Path, command: Comman
     assert refused.returncode == 1
     assert "raise horizon" in refused.stderr
     assert command.run("settings", "set", "horizont", "7s").returncode == 1
+    warned = command.run("settings", "set", "failover.database_after", "2m")
+    assert (warned.returncode, warned.stdout) == (0, "failover.database_after is 2m\n")
+    assert warned.stderr.startswith("warning: failover.database_after 2m is not shorter than horizon 30s")
     rows = json.loads(command.run("settings", "list", "-o", "json").stdout)
     assert {row["key"]: row["value"] for row in rows}["horizon"] == "30s"
 

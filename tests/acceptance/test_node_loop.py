@@ -267,6 +267,25 @@ def test_a_leader_that_dies_while_the_coordinator_is_away_is_followed_by_the_lea
     assert confirmation(other) is Confirmation.CONFIRMED
 
 
+@pytest.mark.parametrize(
+    ("session", "after"), [("6s", "6s"), ("6s", "2s"), ("12s", "1s"), ("2s", "20s"), ("30s", "30s")]
+)
+def test_the_leader_lease_lapses_with_any_pair_of_settings(cluster: VirtualCluster, session: str, after: str) -> None:
+    """Also those that are refused today: rows of a database may be older than the check."""
+    for key, value in (("session", session), ("failover.database_after", after)):
+        cluster.rows(f"INSERT INTO settings (key, value, changed_at, changed_by) VALUES ('{key}', '{value}', 0, 'x')")
+    one, leader = scripted(cluster, "one")
+    two, other = scripted(cluster, "two")
+    cluster.run(1)
+    one.now = Standing.ELECTED
+    cluster.run(10)  # it looks at least every 5 s
+    assert leader.term == 1
+    two.now = Standing.AWAY
+    leader.is_alive = False
+    cluster.run(75)
+    assert other.term == 2
+
+
 def test_an_elected_node_cut_off_from_the_database_makes_way(
     cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,3 +30,21 @@ def test_a_rate_so_small_that_its_starts_leave_the_calendar_is_refused() -> None
     with pytest.raises(InvalidSetting, match="too small"):
         with_setting(ClusterSettings(), "catch_up.rate", "1e-300")
     assert with_setting(ClusterSettings(), "catch_up.rate", "0.5").catch_up_rate == 0.5
+
+
+def test_a_leader_lease_shorter_than_a_session_is_refused() -> None:
+    """The leader beats three times a session: it would be taken for dead between two beats."""
+    settings = with_setting(ClusterSettings(), "failover.database_after", "5s")
+    with pytest.raises(InvalidSetting, match="5s is shorter than session 6s"):
+        settings.check()
+    with_setting(ClusterSettings(), "failover.database_after", "6s").check()
+
+
+@pytest.mark.parametrize(
+    ("horizon", "after", "is_warned_of"),
+    [("1m", "59s", False), ("1m", "1m", True), ("1m", "2m", True), ("0s", "2m", False)],
+)
+def test_a_leader_lease_that_outlasts_the_horizon_is_warned_of(horizon: str, after: str, is_warned_of: bool) -> None:
+    settings = with_setting(with_setting(ClusterSettings(), "horizon", horizon), "failover.database_after", after)
+    settings.check()
+    assert (settings.warning() is not None) is is_warned_of

@@ -21,6 +21,8 @@ from sexton.terms import ElectedBy
 from sexton_scheduler.core.heartbeat_watch import HeartbeatWatch
 from sexton_scheduler.election.candidate import Standing
 
+_LOOKS_TO_A_BREAK = 3
+
 
 class DatabaseCandidate:
     """A ``Candidate`` that reads the database at each ``standing``: ask it a few times per ``patience``."""
@@ -31,6 +33,7 @@ class DatabaseCandidate:
         self._terms = store.terms
         self._clock = clock
         self._patience = patience.total_seconds()
+        self._look_seconds = 0.0
         self._empty_seat_at_once = empty_seat_at_once
         self._watch = HeartbeatWatch()
         self._standing = Standing.OUT
@@ -72,6 +75,10 @@ class DatabaseCandidate:
     def adopt(self, session: timedelta) -> None:
         self._patience = session.total_seconds()
 
+    def looked_at_every(self, seconds: float) -> None:
+        """How far apart two ``standing`` are at most, where nothing is wrong: so much is no break of the watch."""
+        self._look_seconds = seconds
+
     def describe(self) -> str:
         away = ", database away" if self._standing is Standing.AWAY else ""
         return f"database leader lease{away}"
@@ -87,6 +94,7 @@ class DatabaseCandidate:
             self._watch.interrupted()
             return Standing.AWAY
         elapsed = self._clock.elapsed()
-        self._watch.saw(beat.term, beat.counter, elapsed, longest_break=self._patience / 2)
+        longest_break = max(self._patience / 2, _LOOKS_TO_A_BREAK * self._look_seconds)
+        self._watch.saw(beat.term, beat.counter, elapsed, longest_break)
         is_free = self._empty_seat_at_once and not self._has_leader and elapsed >= self._not_before
         return Standing.ELECTED if is_free or self._watch.still_for() >= self._patience else Standing.WAITING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -61,6 +62,8 @@ def set_setting(
     with open_cluster(ctx) as store:
         changed = store.edits.set_setting(key, value, actor())
     print(f"{key} is {setting_text(changed, key)}")
+    if key in ("horizon", "failover.database_after") and (warning := changed.warning()):
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def _check_key(key: str) -> None:
