@@ -14,6 +14,7 @@ from sexton.jobs import CommandTarget, PythonTarget, Target
 from sexton_worker.core.chunks import LARGEST_HAND, Durations
 from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.execution import RunOrder
+from sexton_worker.targets import python_process
 from sexton_worker.targets.python_process import PythonChild
 from tests.support.runs import DEADLINE, Runs, a_grant, rules_for
 from tests.support.waiting import eventually, stays
@@ -159,6 +160,7 @@ def test_a_process_begins_nothing_that_it_was_given_long_ago(
         return tasks
 
     monkeypatch.setattr(PythonChild, "take_back", watched)
+    monkeypatch.setattr(python_process, "DEAF_SECONDS", 3600.0)  # or it would be replaced while it is frozen
     pid = int(one.run(PythonTarget("tests.support.work_module:tell_pid")).stdout)
     os.kill(pid, signal.SIGSTOP)
     token = one.start(act("late"))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import subprocess
@@ -75,6 +76,15 @@ def close_outputs() -> None:
 
 def close_everything() -> None:
     os.closerange(0, 256)
+
+
+def leave_something_that_hangs(what: str) -> None:
+    """Something that keeps an interpreter from ending; and lose the descriptors by which to hear of more work."""
+    if what == "thread":
+        threading.Thread(target=threading.Event().wait).start()
+    else:
+        atexit.register(threading.Event().wait)
+    os.closerange(3, 256)
 
 
 def spoil_surroundings() -> None:

@@ -48,12 +48,19 @@ _CANNOT_WORK = "cannot work in {!r}: {}; create it on this worker or correct the
 
 
 def main(control: int, permits: int, bell: int, board: int) -> None:
-    """Serve until the socket is closed."""
+    """Serve until the socket is closed, and leave at once: nothing that a job left behind is waited for."""
     for descriptor in (control, permits, bell):
         os.set_inheritable(descriptor, False)  # a job's own children must not keep them open
     child = Child(socket.socket(fileno=control), permits, bell, Board(board))
-    with contextlib.suppress(ConnectionError):
-        child.serve()
+    code = 1
+    try:
+        with contextlib.suppress(ConnectionError):
+            child.serve()
+        code = 0
+    except BaseException as error:  # of what a job did to this process, or left in it
+        _print_traceback(error)
+    finally:
+        os._exit(code)  # for the interpreter's own end waits for threads and calls what was registered
 
 
 class Child:

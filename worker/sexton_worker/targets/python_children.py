@@ -119,6 +119,16 @@ class PythonChildren:
             self.end(child)
         return None
 
+    def look_at_idle(self, child: PythonChild, now: float) -> float | None:
+        """End a child without a run that owes an answer for too long; when to look again, None: there is no need."""
+        if not child.is_recalling:
+            return None
+        if now >= child.deaf_at():
+            self.end(child)
+            return None
+        back_by = returning_by(child)
+        return back_by if now < back_by else child.deaf_at()
+
     def with_room(self, most_with: Callable[[Task], int]) -> PythonChild | None:
         """The child with the least in hand, if it will be through with it in a moment."""
         found, least = None, LARGEST_HAND

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import structlog
 
 from sexton.clock import Clock
-from sexton_worker.core.runs import EndedRun, Ending
+from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.ending import ended_process
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import end_of
-from sexton_worker.targets.python_process import PythonChild
+from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.supervision import Supervision
 
 LAST_MOMENT = 1.0  # seconds; a child that was told to end by its job's own code has this long to do so
@@ -75,3 +77,38 @@ def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float,
         child.end()
         what = f"the worker could not end it properly: {type(error).__name__}: {error}"
         return EndedRun(order.token, ending, started, clock.elapsed(), error=what)
+
+
+class Leaving:
+    """The runs that are being stopped, each by a thread of its own; ``over`` takes each end. All under ``lock``."""
+
+    def __init__(self, clock: Clock, lock: threading.Lock, over: Callable[[EndedRun], None]) -> None:
+        self._clock = clock
+        self._lock = lock
+        self._over = over
+        self._children: dict[int, PythonChild] = {}
+
+    def stop(self, token: int, reason: StopReason) -> bool:
+        """One more reason to stop this run; false if it is not here."""
+        child = self._children.get(token)
+        if child is not None:
+            child.stop.stop(reason)
+        return child is not None
+
+    def see_off(self, child: PythonChild, task: Task, ending: Ending, started: float) -> None:
+        """Begin to stop the task that this child is in; the child is nobody else's any more."""
+
+        def run() -> None:
+            ended = see_off(child, task.order, ending, started, self._clock)
+            with self._lock:
+                del self._children[task.token]
+                self._over(ended)
+
+        self._children[task.token] = child
+        try:
+            threading.Thread(target=run, name=f"sexton ends run {task.token}", daemon=True).start()
+        except RuntimeError as error:  # no more threads: no time for politeness either
+            del self._children[task.token]
+            code, now = child.end(), self._clock.elapsed()
+            structlog.get_logger("sexton.worker.execution").warning("python.no_thread", error=str(error))
+            self._over(dataclasses.replace(died(task.order, code, child.outputs, started, now), ending=ending))

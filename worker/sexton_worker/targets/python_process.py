@@ -23,6 +23,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.board import Board
 from sexton_worker.targets.launching import launch
@@ -32,6 +33,7 @@ from sexton_worker.targets.stop_signal import StopSignal
 MODULE = "sexton_worker.targets.python_child"
 PIPE_BYTES = 128 * 1024  # twice the usual: the child knows its own outputs by it
 LARGEST_BOOT_OUTPUT = 500
+DEAF_SECONDS = 2.0  # longer than a child takes on a busy machine to begin what it has, or to answer
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -185,6 +187,21 @@ class PythonChild:
     def started_at(self) -> float | None:
         """When the first run of the hand began; None: it has not."""
         return self.board.begun(self.hand[0].token) if self.hand else None
+
+    def deaf_at(self) -> float:
+        """When it is too late for it to begin what it has, or to answer."""
+        return self.moved_at + DEAF_SECONDS
+
+    def deadline(self) -> float:
+        """Of the first run in the hand, which is not empty."""
+        return self.head_since + self.hand[0].order.rules.max_runtime.total_seconds()
+
+    def look_at(self) -> float:
+        """When time alone may change something in the hand, which is not empty."""
+        until = self.deadline()
+        if len(self.hand) > 1:
+            return min(until, self.moved_at + STALL_SECONDS)
+        return until if self.started_at() is not None else min(until, self.deaf_at())
 
     def has_news(self) -> bool:
         """Whether it has exited, or something lies in its outputs, or one of them is closed."""

@@ -6,6 +6,7 @@
 
 * A child with runs in its hand holds one slot, and so does one that is coming up for a waiting run.
 * Runs behind one that takes long are taken back after ``STALL_SECONDS``, and go elsewhere.
+* A child that begins nothing of what it has for ``DEAF_SECONDS``, or does not answer, is replaced too.
 * A child that a job spoiled, or that died, is replaced; what it had not begun waits again, in front.
 * Output is read as it comes. The child tells when a run is over that wrote something, and goes on when it was read.
 
@@ -14,7 +15,6 @@ Everything here happens under the execution's lock, except starting children and
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,8 +28,9 @@ from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.child_watch import NEVER
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
-from sexton_worker.targets.python_children import ChildFailed, PythonChildren, returning_by
-from sexton_worker.targets.python_ending import died, ended_run, see_off
+from sexton_worker.targets.process_group import end_of
+from sexton_worker.targets.python_children import ChildFailed, PythonChildren
+from sexton_worker.targets.python_ending import Leaving, died, ended_run
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.python_queue import PythonQueue
 from sexton_worker.targets.supervision import ENDINGS
@@ -65,7 +66,7 @@ class PythonRuns:
         self._freed = freed
         self._waiting = PythonQueue()
         self._children = PythonChildren(clock, worker_environment, lock)
-        self._seen_off: dict[int, PythonChild] = {}
+        self._leaving = Leaving(clock, lock, self._note_over)
         self._is_closed = False
         self._watch = self._children.watch
         self._log = structlog.get_logger("sexton.worker.execution")
@@ -124,8 +125,7 @@ class PythonRuns:
 
     def stop(self, token: int, reason: StopReason) -> None:
         """Stop the run with this token and no other; nothing if it is not here."""
-        if (leaving := self._seen_off.get(token)) is not None:
-            leaving.stop.stop(reason)
+        if self._leaving.stop(token, reason):
             return
         now = self._clock.elapsed()
         if (task := self._waiting.remove(token)) is not None:
@@ -166,8 +166,7 @@ class PythonRuns:
 
     def _note_time(self, child: PythonChild) -> None:
         """The thread must be awake when time alone may change something in this child's hand."""
-        until = child.head_since + child.hand[0].order.rules.max_runtime.total_seconds()
-        self._watch.wake_by(min(until, child.moved_at + STALL_SECONDS) if len(child.hand) > 1 else until)
+        self._watch.wake_by(child.look_at())
 
     # --- hearing ----------------------------------------------------------------------------------------------------
 
@@ -207,6 +206,8 @@ class PythonRuns:
             child.has_slot = False
             child.moved_at = self._clock.elapsed()
             self._slots.free += 1
+        if child.is_recalling:
+            self._watch.wake_by(child.deaf_at())
         self._children.rest(child)
 
     def _hear_output(self, child: PythonChild, descriptor: int) -> None:
@@ -238,28 +239,15 @@ class PythonRuns:
         self._freed()
 
     def _see_off(self, child: PythonChild, ending: Ending) -> None:
-        """Stop the run that the child is in, which must be all that it has, on a thread of its own."""
+        """Stop the run that the child is in, which must be all that it has."""
         started = child.started_at() or child.head_since
         self._children.drop(child)
-        task = child.hand.popleft()
-        self._seen_off[task.token] = child
+        self._leaving.see_off(child, child.hand.popleft(), ending, started)
 
-        def run() -> None:
-            ended = see_off(child, task.order, ending, started, self._clock)
-            with self._lock:
-                del self._seen_off[task.token]
-                self._slots.free += 1
-                self._tell(ended)
-                self._freed()
-
-        try:
-            threading.Thread(target=run, name=f"sexton ends run {task.token}", daemon=True).start()
-        except RuntimeError as error:  # no more threads: no time for politeness either
-            del self._seen_off[task.token]
-            self._slots.free += 1
-            code, now = child.end(), self._clock.elapsed()
-            self._tell(dataclasses.replace(died(task.order, code, child.outputs, started, now), ending=ending))
-            self._log.warning("python.no_thread", error=str(error))
+    def _note_over(self, ended: EndedRun) -> None:
+        self._slots.free += 1
+        self._tell(ended)
+        self._freed()
 
     def _note_death(self, child: PythonChild, now: float) -> None:
         self._listen_to(child, now)
@@ -275,13 +263,20 @@ class PythonRuns:
         for task in child.hand:  # one at most
             self._tell(died(task.order, code, child.outputs, started, now))
         if never_began and not child.hand and not began_before:
-            never_began[0].tries += 1
-            if never_began[0].tries >= MOST_TRIES:
-                order = never_began.pop(0).order
-                self._tell(not_started(order, now, "the Python processes of this worker end before they begin it"))
-        self._waiting.again(never_began)
+            self._try_again(never_began, end_of(code))
+        else:
+            self._waiting.again(never_began)
         if child.has_slot:
             self._slots.free += 1
+
+    def _try_again(self, tasks: list[Task], became: str) -> None:
+        """These wait again, for a process that began none of them; the first not for ever."""
+        if tasks:
+            tasks[0].tries += 1
+            if tasks[0].tries >= MOST_TRIES:
+                why = f"{MOST_TRIES} Python processes did not come to begin it; the last {became}"
+                self._tell(machine_fault(tasks.pop(0).order, self._clock.elapsed(), why))
+        self._waiting.again(tasks)
 
     def _fail_to_come(self, why: ChildFailed) -> None:
         """No child for the first that waits, which pays for it."""
@@ -350,20 +345,37 @@ class PythonRuns:
                 return None
             return child.moved_at + BOOT_SECONDS
         if not child.hand:
-            back_by = returning_by(child)
-            return back_by if now < back_by else None
+            return self._children.look_at_idle(child, now)
         if len(child.hand) > 1 and now >= child.moved_at + STALL_SECONDS:
             self._look_at_stalled(child, now)
+        if now >= child.deaf_at() and child.started_at() is None:
+            self._look_at_deaf(child, now)
         if not child.hand:
             return None
-        longest = child.hand[0].order.rules.max_runtime.total_seconds()
-        if now >= child.head_since + longest:
+        if now >= child.deadline():
             child.head_since = max(child.head_since, child.started_at() or 0.0)
-            if now >= child.head_since + longest:
+            if now >= child.deadline():
                 self._time_out(child, now)
-                return None
-        until = child.head_since + longest
-        return min(until, child.moved_at + STALL_SECONDS) if len(child.hand) > 1 else until
+        return child.look_at() if child.hand else None
+
+    def _look_at_deaf(self, child: PythonChild, now: float) -> None:
+        self._listen_to(child, now)
+        if not child.hand or child.started_at() is not None or now < child.deaf_at():
+            return
+        taken = child.take_back(len(child.hand))
+        if not child.hand:
+            self._end_deaf(child, taken)
+            return
+        child.moved_at = now  # it began in this moment
+        self._waiting.again(taken)
+        self._freed()
+
+    def _end_deaf(self, child: PythonChild, taken: list[Task]) -> None:
+        self._children.end(child)
+        if child.has_slot:
+            self._slots.free += 1
+        self._try_again(taken, "did not begin it in time")
+        self._freed()
 
     def _look_at_stalled(self, child: PythonChild, now: float) -> None:
         self._listen_to(child, now)
@@ -375,12 +387,13 @@ class PythonRuns:
         self._freed()
 
     def _time_out(self, child: PythonChild, now: float) -> None:
+        head = child.hand[0]
         taken = child.take_back(len(child.hand))
-        is_deaf = not child.hand  # it did not even begin
+        if not child.hand:
+            self._end_deaf(child, taken)
+            return
         self._listen_to(child, now)
-        if child.hand:
+        if child.hand and child.hand[0] is head:  # and did not end in this moment
             self._see_off(child, Ending.TIMED_OUT)
-        elif is_deaf:
-            self._children.end(child)
         self._waiting.again(taken)
         self._freed()
