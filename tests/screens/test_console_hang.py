@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import pty
+import select
 import signal
 import subprocess
 import threading
@@ -130,13 +131,30 @@ class OnTerminal:
         )
         os.close(slave)
         reaper.watch("process", self.process.pid)
+        self._is_reading = True
+        self._is_open = True
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         with contextlib.suppress(OSError):  # the other end has gone
-            while data := os.read(self._master, 65_536):
-                self.drawn += data
+            while self._is_reading:
+                if select.select([self._master], [], [], 0.1)[0]:
+                    if not (data := os.read(self._master, 65_536)):
+                        return
+                    self.drawn += data
+
+    def stop_reading(self) -> None:
+        """From now on the terminal takes what fits into it and no more."""
+        self._is_reading = False
+        self._reader.join(60)
+
+    def close(self) -> None:
+        """Take the terminal away."""
+        self.stop_reading()
+        if self._is_open:
+            self._is_open = False
+            os.close(self._master)
 
     def type(self, keys: bytes) -> None:
         os.write(self._master, keys)
@@ -149,5 +167,4 @@ class OnTerminal:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
         reaper.forget("process", self.process.pid)
-        self._reader.join(10)
-        os.close(self._master)
+        self.close()

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -21,6 +21,7 @@ from sexton.settings import format_duration, parse_duration
 from sexton_tui.cli.invocation import actor, invocation_of
 from sexton_tui.cli.output import counted, instant_text
 from sexton_tui.local_cluster import LocalCluster, only_one_here, programs
+from sexton_tui.terminal import tell
 
 if TYPE_CHECKING:
     from sexton.jobfiles.load import LoadedJobs
@@ -32,6 +33,7 @@ _READY_WITHIN = 60.0
 _REPORT_EVERY = 5.0
 _LAST_RUNS_WITHIN = 15.0
 _POLL = 0.2
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def up(
                     _show_console(running, settings, duration)
                 else:
                     _watch(running, duration)
-                ended = store.now()
+                ended = _asked_again(store.now)
                 if duration is not None and not running.stop.is_set():
                     _wait_for_last_runs(running, ended)
             finally:
@@ -128,14 +130,14 @@ def _apply(store: Store, wanted: LoadedJobs, path: Path) -> None:
     plan = plan_changes(wanted, store.edits.current_jobs())
     if plan.changes:
         store.edits.edit(plan.changes, actor())
-    print(f"{path}: {plan.summary()}", file=sys.stderr)
+    tell(f"{path}: {plan.summary()}")
 
 
 def _stopping_on_signals(running: _Running) -> AbstractContextManager[None]:
     """Ctrl-C, SIGTERM and a closed terminal stop the cluster in order; a second one does not wait for runs."""
 
-    def act(_: signal.Signals) -> None:
-        if running.stop.is_set():
+    def act(number: signal.Signals) -> None:
+        if running.stop.is_set() and number != signal.SIGHUP:  # a terminal that is closed sends several
             running.cluster.hurry()
         running.stop.set()
 
@@ -146,12 +148,20 @@ def _stop(running: _Running) -> None:
     running.stop.set()
     busy = 0
     with suppress(DatabaseUnreachable):  # whatever the database does, the processes are ended in order
-        busy = running.store.reads.overview().running
+        busy = _asked_again(running.store.reads.overview).running
     if busy:
-        print(f"sexton: stopping; {counted(busy, 'run')} still going (Ctrl-C gives back what runs)", file=sys.stderr)
+        tell(f"sexton: stopping; {counted(busy, 'run')} still going (Ctrl-C gives back what runs)")
     killed = running.cluster.stop()
     if killed:
-        print(f"sexton: {', '.join(killed)} did not stop in time and was killed", file=sys.stderr)
+        tell(f"sexton: {', '.join(killed)} did not stop in time and was killed")
+
+
+def _asked_again(ask: Callable[[], _Answer]) -> _Answer:
+    """The answer. A connection that died in the database's restart is found dead by the call that uses it next."""
+    try:
+        return ask()
+    except DatabaseUnreachable:
+        return ask()
 
 
 def _wait_until_ready(running: _Running, schedulers: int, workers: int) -> None:
@@ -165,16 +175,15 @@ def _wait_until_ready(running: _Running, schedulers: int, workers: int) -> None:
         return leads and len(nodes) >= schedulers and len(fresh) >= workers
 
     if not _until(is_ready, running.stop, _READY_WITHIN) and not running.stop.is_set():
-        print(f"sexton: not all processes are ready; their logs are in {FOLDER / 'logs'}", file=sys.stderr)
+        tell(f"sexton: not all processes are ready; their logs are in {FOLDER / 'logs'}")
         for name in ("node-1", "worker-1"):
-            print(running.cluster.log_tail(name), file=sys.stderr)
+            tell(running.cluster.log_tail(name))
         return
     if not running.stop.is_set():
         leader = running.store.reads.overview().leader
-        print(
+        tell(
             f"sexton is up: {leader} leads {counted(schedulers, 'node')}, {counted(workers, 'worker')}; "
-            "`sexton console` shows them",
-            file=sys.stderr,
+            "`sexton console` shows them"
         )
 
 

@@ -34,6 +34,7 @@ from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.leadership import alarm_lines
 from sexton_tui.console.core.lines import ALARM, Line, line
 from sexton_tui.console.core.words import duration, wants_ascii
+from sexton_tui.console.driver import driver_that_leaves
 from sexton_tui.console.operating import Operating
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.panes import (
@@ -51,6 +52,7 @@ from sexton_tui.console.widgets.banner import Banner
 from sexton_tui.console.widgets.dialogs import AskLine
 from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.tab import Tab
+from sexton_tui.terminal import is_terminal_gone, leave_terminal_if_gone
 
 __all__ = ["ConsoleOptions", "SextonConsole", "run_console"]
 
@@ -73,7 +75,10 @@ def run_console(options: ConsoleOptions) -> int:
     # On Linux Textual draws on stderr and would wait forever for a terminal that is none.
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or os.environ.get("TERM", "dumb") in ("dumb", ""):
         raise Refused("the console needs a terminal", hint="use `sexton status --watch`")
-    SextonConsole(options, ascii_only=options.ascii or wants_ascii(os.environ)).run()
+    app = SextonConsole(options, ascii_only=options.ascii or wants_ascii(os.environ))
+    app.driver_class = driver_that_leaves(app.is_being_left)
+    app.run()
+    leave_terminal_if_gone()
     return 0
 
 
@@ -154,12 +159,22 @@ class SextonConsole(Operating):
             self.screen.add_class("ascii")
         self._choose(PANES[0].id)
         self.set_interval(0.5, self._tell_age)
+        if not self.is_headless:
+            self.set_interval(0.5, self._leave_without_terminal)
         if self.options.is_over is not None:
             self.set_interval(0.5, self._leave_when_over)
         self.poll()
 
+    def is_being_left(self) -> bool:
+        """Whether nobody waits for the screen any more."""
+        return self._exit or (self.options.is_over is not None and self.options.is_over())
+
     def _leave_when_over(self) -> None:
         if self.options.is_over is not None and self.options.is_over():
+            self.exit()
+
+    def _leave_without_terminal(self) -> None:
+        if is_terminal_gone():
             self.exit()
 
     async def on_unmount(self) -> None:
