@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 from sexton.decisions import Cause, PlannedJob
 from sexton.store.protocol import JobRow, RevisionRow
+from sexton_scheduler.core.pacing import start_instants
 from sexton_scheduler.core.planner import Planner
 from sexton_scheduler.core.takeover import reconcile
 from sexton_scheduler.job_book import DefinitionCache
@@ -87,7 +88,8 @@ def measure(jobs: int, schedules: int, horizon: timedelta) -> tuple[float, float
     planner.put_all(reconcile(planner.jobs, cursors).advanced)
     missed_pass = planner.begin_pass(Cause.TAKEOVER, NOW, 0, 1000)
     planned = time.perf_counter()
-    planner.draft(NOW, NOW + horizon, missed_pass).batch(2, NOW, NOW, 50.0)
+    draft = planner.draft(NOW, NOW + horizon, missed_pass)
+    draft.batch(2, NOW, start_instants(NOW, draft.paced, 50.0))
     return planned - started, time.perf_counter() - planned, time.process_time() - used
 
 

@@ -19,7 +19,7 @@ from sexton.errors import DatabaseUnreachable
 from sexton.late_claims import decide_late, newly_fired, with_starts
 from sexton.store.protocol import Store
 from sexton.terms import NodeReport
-from sexton_scheduler.core.pacing import start_instants
+from sexton_scheduler.catch_up_budget import CatchUpBudget
 from sexton_scheduler.core.reach import Reach
 from sexton_scheduler.election.candidate import NodeIdentity
 from sexton_scheduler.job_book import DefinitionCache
@@ -45,8 +45,16 @@ class Housekeeper:
     time: DatabaseTime = field(init=False)
     jumped_at: float | None = None  # when the database's clock was last seen to have jumped, in elapsed seconds
 
+    _budget: CatchUpBudget | None = None
+
     def __post_init__(self) -> None:
         self.time = DatabaseTime(self.clock)
+
+    def budget_of(self, term: int) -> CatchUpBudget:
+        """The catch-up budget as this term draws on it."""
+        if self._budget is None or self._budget.term != term:
+            self._budget = CatchUpBudget(self.store, term)
+        return self._budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +104,18 @@ def decide_late_claims(keeper: Housekeeper) -> int:
         plans = [plan for plan in held if plan is not None]
     decided = 0
     for plan in plans:
+        budget, starts = keeper.budget_of(leading.term), list[datetime]()
         if fires := newly_fired(plan):
-            first = keeper.store.ticks.reserve_budget(fires, settings.catch_up_rate)
-            plan = with_starts(plan, start_instants(first, fires, settings.catch_up_rate))
+            taken = budget.take(fires, settings.catch_up_rate, now)
+            if taken is None:  # the term is over, or the cluster halted
+                break
+            starts = taken
+            plan = with_starts(plan, starts)
         done = keeper.store.ticks.decide_late(plan)
         decided += done
-        if done:
+        if not done:
+            budget.give_back(starts)
+        else:
             _log.warning("claims.late", job_id=plan.job_id, claims=done, reason=plan.decision.reason)
     return decided
 

@@ -20,6 +20,7 @@ from sexton.decisions import Cause, CommitResult
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Store
+from sexton_scheduler.catch_up_budget import CatchUpBudget
 from sexton_scheduler.core.planner import BATCH_ROWS, Draft, MissedPass, Planner, Quarantine
 from sexton_scheduler.job_book import JobBook
 
@@ -44,6 +45,7 @@ class TickWriter:
         self._planner = planner
         self._book = book
         self.term = term
+        self._budget = CatchUpBudget(store, term)
         self._pass: MissedPass | None = None
         self._planning = timedelta(0)
         self._rows = BATCH_ROWS
@@ -79,21 +81,25 @@ class TickWriter:
         return 3600.0 if due is None else max(0.0, (due - now).total_seconds())
 
     def _commit(self, draft: Draft, now: datetime, settings: ClusterSettings, planning: float) -> int:
-        first_start = None
         try:
-            if draft.paced:
-                first_start = self._store.ticks.reserve_budget(draft.paced, settings.catch_up_rate)
-            batch = draft.batch(self.term, now, first_start, settings.catch_up_rate)
-            result = self._store.ticks.commit(batch)
+            starts = self._budget.take(draft.paced, settings.catch_up_rate, now) if draft.paced else []
+            is_over = starts is None and self._store.terms.cluster().term != self.term
+            # Starts are lost with an answer: the commit may have used them.
+            result = None if starts is None else self._store.ticks.commit(draft.batch(self.term, now, starts))
         except DatabaseUnreachable:
             self._book.expect_changes(self._planner.abandon(draft))
             raise
-        if not result.is_current:
+        if is_over or (result is not None and not result.is_current):
             self._book.expect_changes(self._planner.abandon(draft))
             raise TermOver
+        if result is None or starts is None:  # the cluster was halted a moment ago
+            self._book.expect_changes(self._planner.abandon(draft))
+            return 0
         if not result.is_fresh:
+            self._budget.give_back(starts)
             self._grew_old(draft, planning)
             return 0
+        self._budget.give_back(draft.starts_of(set(result.not_moved), starts))
         self._book.expect_changes(self._planner.settle(draft, result))
         self._note(draft, result)
         return result.moved

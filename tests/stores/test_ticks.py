@@ -304,10 +304,25 @@ def test_a_retired_job_is_gone_once_its_last_tick_is_decided(store: Store) -> No
 
 
 def test_the_budget_paces_whoever_asks(store: Store) -> None:
-    first = store.ticks.reserve_budget(10, 5.0)
+    term = lead(store)
+    first = store.ticks.reserve_budget(term, 10, 5.0)
+    assert first is not None
     assert abs(first - store.now()) < 2 * SECOND
-    assert store.ticks.reserve_budget(1, 5.0) == first + 2 * SECOND
-    assert store.ticks.reserve_budget(1, 5.0) == first + 2.2 * SECOND
+    assert store.ticks.reserve_budget(term, 1, 5.0) == first + 2 * SECOND
+    assert store.ticks.reserve_budget(term, 1, 5.0) == first + 2.2 * SECOND
+
+
+def test_neither_a_stale_leader_nor_a_halted_cluster_moves_the_budget(store: Store) -> None:
+    """Invariant 3."""
+    stale = lead(store)
+    term = lead(store, "n2")
+    first = store.ticks.reserve_budget(term, 500, 5.0)
+    assert first is not None
+    assert store.ticks.reserve_budget(stale, 10, 5.0) is None
+    store.edits.halt("alice", "night")
+    assert store.ticks.reserve_budget(term, 10, 5.0) is None
+    store.edits.lift_halt("alice")
+    assert store.ticks.reserve_budget(term, 1, 5.0) == first + 100 * SECOND
 
 
 def test_a_successor_goes_on_with_the_count_of_an_unfinished_pass(store: Store, ledger_url: str) -> None:

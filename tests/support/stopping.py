@@ -47,7 +47,7 @@ def lead_as_leader(store: Store) -> str:
     store.terms.beat(taken.term, Confirmation.CONFIRMED)
     jobs = store.ticks.load_jobs().jobs
     store.ticks.commit(batch(store, taken.term, [(job, [job.at + SECOND]) for job in jobs]))
-    store.ticks.reserve_budget(1, 50.0)
+    store.ticks.reserve_budget(taken.term, 1, 50.0)
     store.ticks.finish_pass(taken.term, timedelta(0), len(jobs))
     jobs = store.ticks.read_jobs([job.job_id for job in jobs])
     last = store.ticks.commit(batch(store, taken.term, [(job, [job.at + SECOND]) for job in jobs]))

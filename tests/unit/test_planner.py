@@ -32,7 +32,7 @@ def test_live_ticks_are_claimed_up_to_the_horizon_in_one_batch() -> None:
     """Invariant 5."""
     made = planner(job(revision(SECONDLY), decided_upto=NOON))
     draft = made.draft(NOON, NOON + HORIZON)
-    batch = draft.batch(4, NOON, None, 50.0)
+    batch = draft.batch(4, NOON, [])
     assert len(batch.claims) == 60
     assert {claim.origin for claim in batch.claims} == {Origin.SCHEDULE}
     (move,) = batch.moves
@@ -48,7 +48,7 @@ def test_without_a_horizon_a_tick_is_planned_when_it_is_due() -> None:
     made = planner(job(decided_upto=NOON))
     due = NOON + timedelta(minutes=1)
     assert made.next_at(timedelta(0)) == due
-    batch = made.draft(due, due).batch(4, due, None, 50.0)
+    batch = made.draft(due, due).batch(4, due, [])
     assert [claim.scheduled_at for claim in batch.claims] == [due]
     assert batch.decisions == ()
 
@@ -57,7 +57,7 @@ def test_a_batch_is_bounded_and_the_rest_comes_with_the_next() -> None:
     made = planner(*(job(revision(SECONDLY), decided_upto=NOON, job_id=n) for n in range(50)))
     total = 0
     while (draft := made.draft(NOON, NOON + HORIZON, max_rows=100)).plans:
-        claims = draft.batch(4, NOON, None, 50.0).claims
+        claims = draft.batch(4, NOON, []).claims
         assert len(claims) <= 160
         total += len(claims)
         settled(made, draft)
@@ -77,7 +77,7 @@ def test_a_job_that_was_not_moved_waits_for_its_new_row() -> None:
 def test_past_ticks_of_a_takeover_are_decided_and_the_horizon_filled_in_one_move() -> None:
     made = planner(job(decided_upto=ago(minutes=5)))
     missed_pass = made.begin_pass(Cause.TAKEOVER, NOON, 0, 1000)
-    batch = made.draft(NOON, NOON + HORIZON, missed_pass).batch(4, NOON, None, 50.0)
+    batch = made.draft(NOON, NOON + HORIZON, missed_pass).batch(4, NOON, [])
     assert [(claim.scheduled_at, claim.origin) for claim in batch.claims] == [
         (NOON, Origin.SCHEDULE),
         (NOON + HORIZON, Origin.SCHEDULE),
@@ -91,7 +91,7 @@ def test_catch_up_is_paced_by_the_budget() -> None:
     made = planner(job(revision(missed=rules("all", grace=timedelta(0))), decided_upto=ago(minutes=3)))
     draft = made.draft(NOON, NOON, made.begin_pass(Cause.TAKEOVER, NOON, 0, 1000))
     assert draft.paced == 3
-    batch = draft.batch(4, NOON, NOON + timedelta(seconds=9), 50.0)
+    batch = draft.batch(4, NOON, start_instants(NOON + timedelta(seconds=9), 3, 50.0))
     assert [claim.available_at - NOON for claim in batch.claims] == [
         timedelta(seconds=9),
         timedelta(seconds=9, milliseconds=20),
@@ -103,7 +103,7 @@ def test_a_pass_that_would_fire_more_than_hold_above_holds_all_from_its_first_ba
     jobs = [job(revision(missed=rules("all")), decided_upto=ago(minutes=5), job_id=n) for n in range(4)]
     made = planner(*jobs)
     missed_pass = made.begin_pass(Cause.TAKEOVER, NOON, 0, 19)
-    batch = made.draft(NOON, NOON, missed_pass).batch(4, NOON, None, 50.0)
+    batch = made.draft(NOON, NOON, missed_pass).batch(4, NOON, [])
     assert batch.claims == ()
     assert {skip.reason for skip in batch.skips} == {SkipReason.HELD}
     assert sum(proposal.count for proposal in batch.proposals) == 20
@@ -118,7 +118,7 @@ def test_a_successor_goes_on_with_the_count_of_an_unfinished_pass() -> None:
 
 def test_a_pass_that_finds_more_than_it_counted_holds_the_rest() -> None:
     made = planner(job(revision(missed=rules("all")), decided_upto=ago(minutes=5)))
-    batch = made.draft(NOON, NOON, MissedPass(Cause.TAKEOVER, NOON, 10, fired=6)).batch(4, NOON, None, 50.0)
+    batch = made.draft(NOON, NOON, MissedPass(Cause.TAKEOVER, NOON, 10, fired=6)).batch(4, NOON, [])
     assert batch.claims == ()
     assert batch.proposals[0].count == 5
 
@@ -136,10 +136,10 @@ def test_paused_ticks_are_recorded_when_they_fall_due_and_not_ahead() -> None:
     due = NOON + timedelta(minutes=1)
     assert made.next_at(HORIZON) == due
     draft = made.draft(due, due + HORIZON)
-    (skip,) = draft.batch(4, due, None, 50.0).skips
+    (skip,) = draft.batch(4, due, []).skips
     assert (skip.reason, skip.after, skip.upto, skip.count) == (SkipReason.PAUSED, NOON, due, 1)
     settled(made, draft)
-    (grown,) = made.draft(due + HORIZON, due + 2 * HORIZON).batch(4, due, None, 50.0).skips
+    (grown,) = made.draft(due + HORIZON, due + 2 * HORIZON).batch(4, due, []).skips
     assert (grown.after, grown.count) == (NOON, 2)
 
 
@@ -147,7 +147,7 @@ def test_live_ticks_before_a_pause_that_begins_ahead_are_still_claimed() -> None
     pause = Interval(NOON + timedelta(seconds=30), None)
     made = planner(job(revision(SECONDLY), decided_upto=NOON, pauses=(pause,)))
     draft = made.draft(NOON, NOON + HORIZON)
-    assert len(draft.batch(4, NOON, None, 50.0).claims) == 30
+    assert len(draft.batch(4, NOON, []).claims) == 30
 
 
 class Broken(EverySchedule):

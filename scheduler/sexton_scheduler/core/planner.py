@@ -13,7 +13,7 @@ in no two commits is the database's to say (invariant 2).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,7 +22,6 @@ from sexton.missed_ticks import Fire, decide_missed
 from sexton_scheduler.core.fire_heap import FireHeap
 from sexton_scheduler.core.job_plan import JobPlan, claim_at, first_tick, plan_job
 from sexton_scheduler.core.job_table import JobTable
-from sexton_scheduler.core.pacing import start_instants
 from sexton_scheduler.core.takeover import at_cursor
 from sexton_scheduler.core.tick_cache import TickCache
 
@@ -75,13 +74,16 @@ class Draft:
     def job_ids(self) -> tuple[int, ...]:
         return tuple(plan.job.job_id for plan in self.plans)
 
-    def batch(self, term: int, planned_at: datetime, first_start: datetime | None, rate: float) -> TickBatch:
-        """The batch to commit; ``first_start`` is what the budget gave for ``paced`` starts."""
+    def starts_of(self, job_ids: Collection[int], starts: Sequence[datetime]) -> list[datetime]:
+        """Those of the ``paced`` starts that belong to these jobs."""
+        jobs = [plan.job.job_id for plan in self.plans for _ in plan.paced]
+        return [start for job_id, start in zip(jobs, starts, strict=True) if job_id in job_ids]
+
+    def batch(self, term: int, planned_at: datetime, starts: Sequence[datetime]) -> TickBatch:
+        """The batch to commit; ``starts`` is what the budget gave for the ``paced`` ones."""
         claims = [claim for plan in self.plans for claim in plan.claims]
         paced: list[tuple[int, Fire]] = [(plan.job.job_id, fire) for plan in self.plans for fire in plan.paced]
-        if paced and first_start is not None:
-            starts = start_instants(first_start, len(paced), rate)
-            claims += [claim_at(job_id, fire, start) for (job_id, fire), start in zip(paced, starts, strict=True)]
+        claims += [claim_at(job_id, fire, start) for (job_id, fire), start in zip(paced, starts, strict=True)]
         missed = [plan.missed for plan in self.plans if plan.missed is not None]
         moves = (CursorMove(plan.job.job_id, plan.job.seq, plan.job.at, plan.upto) for plan in self.plans)
         return TickBatch(

@@ -11,10 +11,11 @@ from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_writes import CHANGES_LOCK
 from sexton.store.protocol import CursorsRead, JobRow, JobsPage, JobsRead, LateJobRow
 
-_RESERVE = """
-UPDATE budget SET next_at = greatest(next_at, clock_timestamp()) + %(span)s::interval WHERE id = 1
-RETURNING next_at - %(span)s::interval
-"""
+_RESERVE = f"""
+WITH {tick_commit.FENCE}
+UPDATE budget SET next_at = greatest(next_at, clock_timestamp()) + %(span)s::interval
+WHERE id = 1 AND {tick_commit.MAY_WRITE} RETURNING next_at - %(span)s::interval
+"""  # noqa: S608 - the parts are constants
 
 _UNFINISHED_FIRED = """
 SELECT coalesce(sum(d.fired), 0)::bigint FROM decisions d JOIN takeovers t USING (term)
@@ -68,11 +69,10 @@ class PostgresTicks:
     def commit(self, batch: TickBatch) -> CommitResult:
         return tick_commit.commit(self._connection, batch)
 
-    def reserve_budget(self, count: int, rate: float) -> datetime:
+    def reserve_budget(self, term: int, count: int, rate: float) -> datetime | None:
         with self._connection.autocommit() as connection:
-            row = connection.execute(_RESERVE, {"span": timedelta(seconds=count / rate)}).fetchone()
-        assert row is not None  # noqa: S101 - the migration makes the row and nothing deletes it
-        first: datetime = row[0]
+            row = connection.execute(_RESERVE, {"term": term, "span": timedelta(seconds=count / rate)}).fetchone()
+        first: datetime | None = None if row is None else row[0]
         return first
 
     def pass_fired(self) -> int:

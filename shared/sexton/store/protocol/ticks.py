@@ -114,8 +114,11 @@ class TickStore(Protocol):
         """Write a batch: per job all or nothing. A stale term, a halted cluster or an old batch writes nothing."""
         ...
 
-    def reserve_budget(self, count: int, rate: float) -> datetime:
-        """The instant at which the first of ``count`` caught-up ticks may start; the rest follow at ``1/rate`` s."""
+    def reserve_budget(self, term: int, count: int, rate: float) -> datetime | None:
+        """The instant at which the first of ``count`` caught-up ticks may start; the rest follow at ``1/rate`` s.
+
+        None, and nothing is reserved, under a stale term or in a halted cluster.
+        """
         ...
 
     def pass_fired(self) -> int:

@@ -63,9 +63,12 @@ class SqliteTicks:
     def commit(self, batch: TickBatch) -> CommitResult:
         return tick_commit.commit(self._connection, batch)
 
-    def reserve_budget(self, count: int, rate: float) -> datetime:
+    def reserve_budget(self, term: int, count: int, rate: float) -> datetime | None:
         span = round(count / rate * 1_000_000)
         with self._connection.transaction() as connection:
+            _, may_write = tick_commit.fence(connection, term)
+            if not may_write:
+                return None
             ((after,),) = connection.execute(_RESERVE, [self._connection.now_micros(), span]).fetchall()
         return from_micros(after - span)
 
