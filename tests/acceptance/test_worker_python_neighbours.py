@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,4 +62,38 @@ def test_stopping_a_run_that_a_process_does_not_begin_leaves_no_process_behind(o
     assert (ended.ending, ended.started) == (Ending.CANCELLED, None)
     eventually(lambda: not is_alive(pid), WITHIN, "the deaf one is killed")
     assert not list(before)
+    assert one.run(job("noop")).exit_code == 0
+
+
+def test_what_a_stopped_job_started_has_kill_after_to_end_too(one: Runs, tmp_path: Path) -> None:
+    """The Python process dies of SIGTERM at once, the shell that it waited for takes its time."""
+    note, pid = tmp_path / "note", pid_of_child(one)
+    token = one.start(job("wait_for_a_tidy_process", str(note)), kill_after=600)
+    eventually(lambda: note.exists() and note.read_text() == "up\n", WITHIN, "the shell is up")
+    one.execution.stop(token, StopReason.CANCELLED)
+    eventually(lambda: not is_alive(pid), WITHIN, "the Python process has ended")
+    Path(f"{note}.go").touch()
+    ended = one.end_of(token)
+    assert note.read_text() == "tidy\n"
+    assert (ended.ending, ended.exit_code) == (Ending.CANCELLED, 143)
+    assert ended.error == "cancelled on request; ended by SIGTERM"
+
+
+def test_what_a_stopped_job_started_is_killed_after_that_and_the_end_says_so(one: Runs, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    token = one.start(job("wait_for_a_tidy_process", str(note)), kill_after=0.5)
+    eventually(lambda: note.exists() and note.read_text() == "up\n", WITHIN, "the shell is up")
+    one.execution.stop(token, StopReason.CANCELLED)
+    ended = one.end_of(token)
+    assert (ended.ending, ended.exit_code) == (Ending.CANCELLED, 143)
+    assert ended.error == "cancelled on request; ended by SIGTERM, and what it had started by SIGKILL"
+
+
+def test_a_job_that_returns_on_sigterm_is_waited_for_no_longer(one: Runs, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    token = one.start(job("survive_sigterm", str(note)), kill_after=600)
+    eventually(note.exists, WITHIN, "it runs")
+    one.execution.stop(token, StopReason.CANCELLED)
+    ended = one.end_of(token)
+    assert (ended.ending, ended.error) == (Ending.CANCELLED, "cancelled on request; ended by SIGTERM")
     assert one.run(job("noop")).exit_code == 0

@@ -106,6 +106,21 @@ def refuse_to_end(note: str) -> None:
     wait_for_ever(note)
 
 
+def wait_for_a_tidy_process(note: str) -> None:
+    """Wait for a shell that, told to end by SIGTERM, still has something to write into the file `note`."""
+    tidy = "trap 'while [ ! -e $0.go ]; do sleep 0.05; done; echo tidy > $0; exit 0' TERM; echo up > $0; "
+    subprocess.run(["/bin/sh", "-c", tidy + "while :; do sleep 0.05; done", note], check=False)
+
+
+def survive_sigterm(note: str) -> None:
+    """Return on SIGTERM."""
+    told = threading.Event()
+    signal.signal(signal.SIGTERM, lambda number, frame: told.set())
+    Path(note).write_text("up")
+    while not told.wait(0.05):
+        pass
+
+
 def leave_process_behind(note: str) -> None:
     """Start a process that holds the outputs and outlives the run."""
     child = subprocess.Popen(["sleep", "300"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from sexton.settings import format_duration
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
@@ -10,6 +12,7 @@ from sexton_worker.targets.process_group import end_of, survivors
 from sexton_worker.targets.supervision import ENDINGS, Supervision
 
 LISTED = 10  # survivors named one by one
+_KILLED = 128 + signal.SIGKILL
 
 
 def not_started(order: RunOrder, now: float, why: str, exit_code: int | None = None) -> EndedRun:
@@ -43,7 +46,7 @@ def ended_process(
     if supervision.forced is None:
         error = "" if code == 0 or code in order.rules.success_codes else end_of(code)
     else:
-        error = _why_stopped(order, supervision) + _who_survived(order.token, started)
+        error = _why_stopped(order, supervision, code) + _who_survived(order.token, started)
     return EndedRun(
         token=order.token,
         ending=ending,
@@ -58,7 +61,7 @@ def ended_process(
     )
 
 
-def _why_stopped(order: RunOrder, supervision: Supervision) -> str:
+def _why_stopped(order: RunOrder, supervision: Supervision, code: int) -> str:
     rules = order.rules
     reasons = {
         Ending.TIMED_OUT: f"ran longer than max_runtime {format_duration(rules.max_runtime)}",
@@ -66,7 +69,11 @@ def _why_stopped(order: RunOrder, supervision: Supervision) -> str:
         Ending.LEASE_LOST: "stopped: the worker lost the claim's lease",
         Ending.GIVEN_BACK: "given back: the worker stopped",
     }
-    how = "SIGKILL, for it did not end on SIGTERM" if supervision.is_killed else "SIGTERM"
+    how = "SIGTERM"
+    if supervision.is_killed and code == _KILLED:
+        how = "SIGKILL, for it did not end on SIGTERM"
+    elif supervision.is_killed:
+        how = "SIGTERM, and what it had started by SIGKILL"
     return f"{reasons[supervision.forced or Ending.TIMED_OUT]}; ended by {how}"
 
 

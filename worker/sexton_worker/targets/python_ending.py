@@ -18,8 +18,6 @@ from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.supervision import Supervision
 
-LAST_MOMENT = 1.0  # seconds; a child that was told to end by its job's own code has this long to do so
-
 
 def ended_run(token: int, started: float, ended: float, end: dict[str, Any] | None, outputs: Outputs) -> EndedRun:
     """As the child told it; ``end`` None: it succeeded. The outputs must have been drained."""
@@ -65,11 +63,12 @@ def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float,
             max_runtime=order.rules.max_runtime.total_seconds(),
             kill_after=order.rules.kill_after.total_seconds(),
         )
+        child.dismiss()
         supervision.end(ending)
-        supervision.watch(child)
+        supervision.watch()
         supervision.end_group()
         child.outputs.drain()
-        code = child.end(LAST_MOMENT)
+        code = child.end()
         return ended_process(order, supervision, code, child.outputs, started, clock.elapsed(), Ending.RAISED)
     except Exception as error:
         # A fault of Sexton's own, or of the machine: this run's, and no other's.

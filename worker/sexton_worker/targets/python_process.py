@@ -176,14 +176,6 @@ class PythonChild:
                     case letter:
                         self._letters.append(letter)
 
-    def receive(self) -> bool:
-        """As an ``Answer`` of a run that is being stopped: whether more is to be waited for does not depend on what."""
-        with contextlib.suppress(BlockingIOError):
-            with contextlib.suppress(ConnectionError):
-                self.control.recv(1 << 16)
-            return True
-        return False
-
     def started_at(self) -> float | None:
         """When the first run of the hand began; None: it has not."""
         return self.board.begun(self.hand[0].token) if self.hand else None
@@ -221,6 +213,11 @@ class PythonChild:
         self.outputs.close()
         self._ends.close()
         return code
+
+    def dismiss(self) -> None:
+        """It will have no more to do: it leaves as soon as it is through with its run, which may catch SIGTERM."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_WR)
 
     def part(self) -> None:
         """Close the socket, on which an idle child ends by itself; ``end`` must follow."""

@@ -1,7 +1,7 @@
 """One run's process under a deadline: what it writes is drained, and it is ended when it must be.
 
     running ──deadline or stop──▶ terminating (SIGTERM to the group) ──kill_after──▶ killed (SIGKILL to the group)
-       └────────────── the leader exits, or answers ─────────────────────┴──────────────────┴──▶ over
+       └────────────── the leader exits ─────────────────────────────────┴──────────────────┴──▶ over
 
 Over is when the *leader* has exited, whoever else still holds its pipes (a
 background process that a run leaves behind is not waited for, and its output is
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import select
 import signal
-from typing import Protocol
 
 from sexton.clock import Clock
 from sexton_worker.core.runs import Ending, StopReason
@@ -29,16 +28,6 @@ ENDINGS = {
     StopReason.LEASE_LOST: Ending.LEASE_LOST,
     StopReason.GIVEN_BACK: Ending.GIVEN_BACK,
 }
-
-
-class Answer(Protocol):
-    """A socket on which a process says that its run is over while it lives on."""
-
-    def fileno(self) -> int: ...
-
-    def receive(self) -> bool:
-        """Take what has come; whether no more is to be waited for (answered, or closed)."""
-        ...
 
 
 class Supervision:
@@ -64,13 +53,11 @@ class Supervision:
         self.is_killed = False
         self.forced: Ending | None = None  # None: nobody stopped the run
 
-    def watch(self, answer: Answer | None = None) -> bool:
-        """Return when the leader exited, or ``answer`` has come; whether it exited (it is not reaped)."""
+    def watch(self) -> None:
+        """Return when the leader exited; it is not reaped."""
         poll = select.poll()
         for descriptor in (*self._outputs.descriptors(), self._group.fileno(), self._stop.fileno()):
             poll.register(descriptor, select.POLLIN)
-        if answer is not None:
-            poll.register(answer.fileno(), select.POLLIN)
         while True:
             ready = {descriptor for descriptor, _ in poll.poll(self._patience())}
             for descriptor in ready & set(self._outputs.descriptors()):
@@ -79,14 +66,8 @@ class Supervision:
             if self._stop.fileno() in ready:
                 self._stop.noticed()
                 self._obey()
-            if answer is not None and answer.fileno() in ready and answer.receive():
-                poll.unregister(answer.fileno())
-                if self.forced is None:
-                    return False
-                self._kill_at = self._clock.elapsed()  # it caught SIGTERM and is over: nothing to wait for
-                answer = None
             if self._group.fileno() in ready:
-                return True
+                return
             self._keep_time()
 
     def end(self, ending: Ending) -> None:
