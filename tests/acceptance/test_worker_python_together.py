@@ -137,6 +137,22 @@ def test_a_stop_hits_the_run_that_it_names(one: Runs, act: Act, log: Path) -> No
     assert begun(log) == ["hung", "a", "c"]
 
 
+@pytest.mark.parametrize("how", ["stopped", "timed out"])
+def test_ending_a_run_that_has_just_ended_hits_no_neighbour(one: Runs, act: Act, log: Path, how: str) -> None:
+    """While the lock is held, the worker cannot hear that the first has ended."""
+    python = one.execution._python
+    with one.execution._lock:
+        for token, target in enumerate((act("first"), act("second", "wait")), 101):
+            python.add(RunOrder(a_grant(token), "nightly", rules_for(target), DEADLINE), target, token)
+        one.execution._begin_waiting()
+        eventually(lambda: begun(log) == ["first", "second"], 60, "the second runs")
+        if how == "stopped":
+            python.stop(101, StopReason.CANCELLED)
+        else:
+            python._time_out(next(iter(python._children)), one.clock.elapsed())
+    assert [one.end_of(token).ending for token in (101, 102)] == [Ending.EXITED] * 2
+
+
 def test_each_run_has_its_own_time(one: Runs, act: Act) -> None:
     """Seven runs of 0.2 s; together they take longer than each may."""
     tokens = one.start_together(*(act(str(number), "wait") for number in range(7)), max_runtime=1)

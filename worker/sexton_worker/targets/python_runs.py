@@ -162,10 +162,6 @@ class PythonRuns:
         tasks, child.is_quick = self._waiting.pop_together(len(child.hand), processes, now)
         child.give(tasks, now)
         self._watch.flush(child)
-        self._note_time(child)
-
-    def _note_time(self, child: PythonChild) -> None:
-        """The thread must be awake when time alone may change something in this child's hand."""
         self._watch.wake_by(child.look_at())
 
     # --- hearing ----------------------------------------------------------------------------------------------------
@@ -225,14 +221,14 @@ class PythonRuns:
 
     def _stop_in(self, child: PythonChild, token: int, reason: StopReason, now: float) -> None:
         taken = child.take_back(len(child.hand))
-        self._listen_to(child, now)  # it may have ended: with nothing else in hand, no other can have begun since
+        self._listen_to(child, now)  # it may have ended, and another have begun
         for task in taken:
             if task.token == token:
                 taken.remove(task)
                 self._tell(stopped_before(task.order, now, reason))
                 break
         else:
-            if child.hand:
+            if child.hand and child.hand[0].token == token:
                 child.stop.stop(reason)
                 self._see_off(child, ENDINGS[reason])
         self._waiting.again(taken)
@@ -395,5 +391,7 @@ class PythonRuns:
         self._listen_to(child, now)
         if child.hand and child.hand[0] is head:  # and did not end in this moment
             self._see_off(child, Ending.TIMED_OUT)
+        elif child.hand:
+            self._watch.wake_by(child.look_at())
         self._waiting.again(taken)
         self._freed()
