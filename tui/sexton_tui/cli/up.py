@@ -77,12 +77,14 @@ def up(
                     _show_console(running, settings, duration)
                 else:
                     _watch(running, duration)
+                if duration is None:
+                    return 0
                 ended = _asked_again(store.now)
-                if duration is not None and not running.stop.is_set():
+                if not running.stop.is_set():
                     _wait_for_last_runs(running, ended)
             finally:
                 _stop(running)
-        return _sum_up(store, began, ended) if duration is not None else 0
+        return _asked_again(lambda: _sum_up(store, began, ended))
 
 
 def _duration(text: str | None) -> timedelta | None:
@@ -212,14 +214,17 @@ def _show_console(running: _Running, settings: ProcessSettings, duration: timede
 
 def _watch(running: _Running, duration: timedelta | None) -> None:
     """A line every few seconds, until the time is over or a signal comes."""
-    until = None if duration is None else running.store.now() + duration
+    clock = SystemClock()
+    until = None if duration is None else clock.elapsed() + duration.total_seconds()
     while not running.stop.is_set():
-        now = running.store.now()
+        now = clock.elapsed()
         if until is not None and now >= until:
             return
-        wait = _REPORT_EVERY if until is None else min(_REPORT_EVERY, (until - now).total_seconds())
-        if not running.stop.wait(wait):
-            _report(running)
+        if not running.stop.wait(_REPORT_EVERY if until is None else min(_REPORT_EVERY, until - now)):
+            try:
+                _asked_again(lambda: _report(running))
+            except DatabaseUnreachable as error:  # the processes wait for it, and so does this
+                tell(f"sexton: {error}")
 
 
 def _report(running: _Running) -> None:
