@@ -13,7 +13,7 @@ import sqlalchemy
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from sexton.store.schema import upgrade
-from sexton.terms import ElectedBy, NodeReport
+from sexton.terms import Confirmation, ElectedBy, NodeReport
 from tests.support.command_line import CommandLine
 from tests.support.processes import ProcessGroup
 from tests.support.waiting import eventually
@@ -117,6 +117,16 @@ def test_who_leads_already_is_not_forced(store: Store, command: CommandLine) -> 
     done = command.run("leader", "force", "n1")
     assert (done.returncode, done.stdout) == (0, "n1 leads already, term 1\n")
     assert store.terms.cluster().forced_to is None
+
+
+def test_a_leader_that_is_not_confirmed_is_not_asked_to_resign(store: Store, command: CommandLine) -> None:
+    store.terms.beat(1, Confirmation.UNCONFIRMED)
+    done = command.run("leader", "resign")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "n1 is not asked to resign: it leads unconfirmed" in done.stderr
+    assert "sexton leader force NODE" in done.stderr
+    store.terms.beat(1, Confirmation.CONFIRMED)
+    assert command.run("leader", "resign").returncode == 0
 
 
 def test_a_force_that_is_not_followed_is_exit_1_and_says_what_to_look_at(

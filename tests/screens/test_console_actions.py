@@ -4,7 +4,7 @@ import sqlite3
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -85,6 +85,20 @@ def test_resign_asks_the_leader_to_hand_over(seeded: Scene) -> None:
         await pilot.press("y")
         await sees(pilot, app, "sched-2 is asked to hand over")
         assert seeded.rows(select(tables.cluster.c.resign_requested))[0].resign_requested
+
+    play(seeded.console(), act)
+
+
+def test_a_leader_that_is_not_confirmed_is_not_asked_to_hand_over(seeded: Scene) -> None:
+    with seeded.engine.begin() as connection:
+        connection.execute(update(tables.heartbeat).values(confirmation="unconfirmed"))
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("R")
+        await sees(pilot, app, "Ask sched-2 to hand over?")
+        await pilot.press("y")
+        await sees(pilot, app, "not asked to resign: it leads unconfirmed")
+        assert not seeded.rows(select(tables.cluster.c.resign_requested))[0].resign_requested
 
     play(seeded.console(), act)
 

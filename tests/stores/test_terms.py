@@ -12,6 +12,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
+from sexton.errors import Refused
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from sexton.terms import Confirmation, ElectedBy, EndedBy, NodeReport
@@ -106,6 +107,23 @@ def test_a_request_to_resign_reaches_the_leader_and_ends_with_it(store: Store) -
     store.edits.request_resign("alice")
     store.terms.take(2, "n3", ElectedBy.DATABASE)
     assert not store.terms.cluster().resign_requested
+
+
+@pytest.mark.parametrize("unsure", [Confirmation.UNCONFIRMED, Confirmation.DEGRADED])
+def test_a_leader_that_nobody_could_follow_is_not_asked_to_resign(
+    store: Store, ledger_url: str, unsure: Confirmation
+) -> None:
+    store.terms.take(0, "n1", ElectedBy.ZOOKEEPER)
+    store.terms.beat(1, unsure)
+    with pytest.raises(
+        Refused, match=f"n1 is not asked to resign: it leads {unsure.value}.*`sexton leader force NODE`"
+    ):
+        store.edits.request_resign("alice")
+    assert not store.terms.cluster().resign_requested
+    assert rows(ledger_url, "events", action="leader.asked_to_resign") == []
+    store.terms.beat(1, Confirmation.CONFIRMED)
+    assert store.edits.request_resign("alice") == "n1"
+    assert [event.actor for event in rows(ledger_url, "events", action="leader.asked_to_resign")] == ["alice"]
 
 
 def test_takeovers_and_hand_overs_are_events(store: Store, ledger_url: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sexton.errors import WrongCluster
-from sexton.terms import ClusterState, NodeReport, servers_text
+from sexton.errors import Refused, WrongCluster
+from sexton.terms import ClusterState, Confirmation, NodeReport, servers_text
 
 
 def check_coordinator(state: ClusterState, coordinator: str) -> None:
@@ -14,6 +14,15 @@ def check_coordinator(state: ClusterState, coordinator: str) -> None:
         raise WrongCluster(
             f"this database belongs to a cluster whose coordinator is {state.coordinator}, not {coordinator}",
             hint="point this node at that coordinator, or at a database of its own",
+        )
+
+
+def check_resignation(leader: str, confirmation: str) -> None:
+    """Raise ``Refused`` for a leader that its coordinator does not confirm: nobody could follow it at once."""
+    if confirmation != Confirmation.CONFIRMED:
+        raise Refused(
+            f"{leader} is not asked to resign: it leads {confirmation}, and while the coordinator is away no other "
+            "node could follow; `sexton leader force NODE` hands over all the same"
         )
 
 

@@ -14,6 +14,7 @@ from sexton.claims import OnWorkerLost
 from sexton.errors import NotFound, Refused
 from sexton.jobs import JobDefinition, firing_rules
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
+from sexton.store.cluster_rows import check_resignation
 from sexton.store.edit_plan import JobState, edited_ids, name_key, name_taken, pick_job, plan_edits
 from sexton.store.postgres import cluster_edits
 from sexton.store.postgres.connection import PostgresConnection
@@ -73,12 +74,18 @@ UPDATE cluster SET strategy = %(value)s, term = term + 1, predecessor = coalesce
 WHERE id = 1 AND strategy <> %(value)s
 """
 _RESIGN = """
-WITH asked AS (UPDATE cluster SET resign_requested = true WHERE id = 1 AND leader IS NOT NULL RETURNING leader, term),
+WITH seen AS MATERIALIZED (
+  SELECT c.leader, c.term, h.confirmation FROM cluster c, heartbeat h WHERE c.id = 1 AND h.id = 1
+    AND c.leader IS NOT NULL),
+ asked AS (
+  UPDATE cluster c SET resign_requested = true FROM seen
+  WHERE c.id = 1 AND c.term = seen.term AND c.leader = seen.leader AND seen.confirmation = 'confirmed'
+  RETURNING c.leader, c.term),
  told AS (
   INSERT INTO events (at, actor, action, detail)
   SELECT clock_timestamp(), %(actor)s, 'leader.asked_to_resign',
     jsonb_build_object('leader', leader, 'term', term)::text FROM asked)
-SELECT leader, pg_notify('sexton_jobs', '') FROM asked
+SELECT leader, confirmation, (SELECT pg_notify('sexton_jobs', '') FROM asked) FROM seen
 """
 _EVENT = """
 INSERT INTO events (at, actor, action, job_id, detail) VALUES (clock_timestamp(), %s, %s, %s, %s)
@@ -194,7 +201,10 @@ class PostgresEdits:
     def request_resign(self, actor: str) -> str | None:
         with self._connection.autocommit() as connection:
             row = connection.execute(_RESIGN, {"actor": actor}).fetchone()
-        return None if row is None else str(row[0])
+        if row is None:
+            return None
+        check_resignation(row[0], row[1])
+        return str(row[0])
 
     def halt(self, actor: str, reason: str) -> HaltChange:
         return cluster_edits.halt(self._connection, actor, reason)

@@ -108,7 +108,11 @@ class EditStore(Protocol):
         ...
 
     def request_resign(self, actor: str) -> str | None:
-        """Ask the leader to hand over; its name, or None when nobody leads."""
+        """Ask the leader to hand over; its name, or None when nobody leads.
+
+        Raises ``Refused`` where its last heartbeat was not confirmed: with the coordinator away nobody would follow it
+        until the leader lease lapses.
+        """
         ...
 
     def halt(self, actor: str, reason: str) -> HaltChange:

@@ -10,6 +10,7 @@ from sexton.claims import OnWorkerLost, Origin
 from sexton.errors import NotFound, Refused
 from sexton.jobs import JobDefinition, firing_rules
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
+from sexton.store.cluster_rows import check_resignation
 from sexton.store.edit_plan import JobState, edited_ids, name_taken, pick_job, plan_edits
 from sexton.store.protocol import ChangeDone, ChangeKind, Channel, CurrentJob, HaltChange, JobChange, Triggered
 from sexton.store.sqlite import cluster_edits, edit_routine
@@ -52,7 +53,10 @@ UPDATE cluster SET strategy = ?1, term = term + 1, predecessor = coalesce(leader
   left_at = CASE WHEN leader IS NULL THEN left_at ELSE ?2 END, leader = NULL, resign_requested = 0
 WHERE id = 1 AND strategy <> ?1
 """
-_RESIGN = "UPDATE cluster SET resign_requested = 1 WHERE id = 1 AND leader IS NOT NULL RETURNING leader, term"
+_RESIGN = """
+UPDATE cluster SET resign_requested = (SELECT confirmation = 'confirmed' FROM heartbeat WHERE id = 1)
+WHERE id = 1 AND leader IS NOT NULL RETURNING leader, term, (SELECT confirmation FROM heartbeat WHERE id = 1)
+"""
 
 
 class SqliteEdits:
@@ -161,7 +165,8 @@ class SqliteEdits:
             asked = connection.execute(_RESIGN).fetchall()
             if not asked:
                 return None
-            leader, term = asked[0]
+            leader, term, confirmation = asked[0]
+            check_resignation(leader, confirmation)  # what it raises rolls the request back
             detail: dict[str, object] = {"leader": leader, "term": term}
             record_event(connection, self._connection.now_micros(), actor, "leader.asked_to_resign", detail)
             notify(self._connection, connection, Channel.JOBS)
