@@ -75,6 +75,7 @@ def test_status_is_0_when_nothing_needs_a_human_and_1_when_something_does(cluste
     for text in ("queue gpu has no worker", "1 proposal held", "sched-2  term 41", "p50", "takeover", "jobs, 1 paused"):
         assert text in out
     assert len(out.splitlines()) < 45  # one screen
+    assert f"in {cluster.url}\n" in out
     heal(cluster)
     code, out, err = cluster.sexton("status")
     assert (code, err) == (0, ""), out
@@ -94,6 +95,12 @@ def test_status_is_1_without_a_leader_or_when_halted(cluster: Cluster, values: d
     code, out, _ = cluster.sexton("status")
     assert code == 1
     assert said in out
+
+
+def test_status_without_a_leader_says_where_it_looked(cluster: Cluster) -> None:
+    with cluster.engine.begin() as connection:
+        connection.execute(update(tables.cluster).values(leader=None))
+    assert f"in {cluster.url}; --database or SEXTON_DATABASE names another cluster's\n" in cluster.sexton("status")[1]
 
 
 def test_status_is_1_while_the_clock_is_in_doubt_and_0_while_degraded_and_says_both_first(cluster: Cluster) -> None:

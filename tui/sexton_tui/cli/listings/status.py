@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from sexton.cluster_views import FailingJob, Overview, Undecided
+from sexton.process_settings import masked_url
 from sexton.store.protocol import Store
-from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.invocation import invocation_of, open_cluster
 from sexton_tui.cli.listings.printing import is_ascii_output, print_lines
 from sexton_tui.cli.output import Output, OutputOption, json_value, print_json
 from sexton_tui.console.core import overview as blocks
@@ -20,6 +21,7 @@ from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
 from sexton_tui.console.core.lines import Line, Span, line
 from sexton_tui.console.core.needs import Need, needs
+from sexton_tui.console.core.standing import Word, word
 
 WATCH_SECONDS = 2.0
 _PLOT_WIDTH, _PLOT_HEIGHT = 72, 6
@@ -36,21 +38,22 @@ def status(
     long, a queue without workers, a quarantined job, a proposal to answer. 0 with warnings, such as unconfirmed or
     degraded: the schedule goes on.
     """
+    database = masked_url(invocation_of(ctx).settings().database)
     with open_cluster(ctx, read_only=True) as store:
         while True:
-            code = _once(store, output, clear=watch and sys.stdout.isatty())
+            code = _once(store, output, database, clear=watch and sys.stdout.isatty())
             if not watch:
                 return code
             sys.stdout.flush()
             time.sleep(WATCH_SECONDS)
 
 
-def _once(store: Store, output: Output, *, clear: bool) -> int:
+def _once(store: Store, output: Output, database: str, *, clear: bool) -> int:
     overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
     found = needs(overview, failing, undecided)
     is_healthy = not any(need.is_urgent for need in found)
     if output is Output.TABLE:
-        lines = status_lines(overview, found)
+        lines = status_lines(overview, found, database)
         if clear:  # what does not fit would push what matters most out of sight
             print("\x1b[H\x1b[2J", end="")
             lines = lines[: max(shutil.get_terminal_size().lines - 1, 1)]
@@ -63,8 +66,8 @@ def _once(store: Store, output: Output, *, clear: bool) -> int:
     return 0 if is_healthy else 1
 
 
-def status_lines(overview: Overview, found: tuple[Need, ...]) -> list[Line]:
-    """The screen."""
+def status_lines(overview: Overview, found: tuple[Need, ...], database: str) -> list[Line]:
+    """The screen. ``database`` is the address that was read, without its password."""
     history = LatenessHistory().merged(overview)
     head = f"{overview.now:%Y-%m-%d %H:%M:%S} UTC"
     size = {"width": _PLOT_WIDTH, "height": _PLOT_HEIGHT}
@@ -77,7 +80,9 @@ def status_lines(overview: Overview, found: tuple[Need, ...]) -> list[Line]:
         ),
         ("Work", blocks.work_lines(overview)),
     )
-    lines = [*alarm_lines(overview), line(f"cluster {overview.cluster_id}  {head}")]
+    lines = [*alarm_lines(overview), line(f"cluster {overview.cluster_id}  {head}"), line(f"in {database}")]
+    if word(overview) is Word.NO_LEADER:  # it may be a finished demo's
+        lines[-1] = line(f"in {database}; --database or SEXTON_DATABASE names another cluster's")
     for title, of_block in blocks_of_lines:
         lines += [line(), line(title), *(Line((Span("  "), *one.spans)) for one in of_block)]
     return lines
