@@ -13,6 +13,7 @@ import pytest
 from sexton.jobs import PythonTarget
 from sexton_worker.core.runs import Ending, StopReason
 from tests.support.runs import Runs, is_alive
+from tests.support.source_tree import ROOT
 from tests.support.waiting import eventually
 
 WORK = "tests.support.work_module"
@@ -28,6 +29,20 @@ def one() -> Iterator[Runs]:
 
 def job(name: str, *args: Any) -> PythonTarget:
     return PythonTarget(f"{WORK}:{name}", args)
+
+
+def dying_at_start(folder: Path, times: int) -> Runs:
+    """Whose Python processes are killed so many times before they are ready, as by a machine without memory."""
+    (folder / "sitecustomize.py").write_text(
+        "import os\n"
+        f"for number in range({times}):\n"
+        "    try:\n"
+        f"        open(f'{folder}/death-{{number}}', 'x').close()\n"
+        "    except FileExistsError:\n"
+        "        continue\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    return Runs(slots=1, environment={"PYTHONPATH": f"{folder}:{ROOT}"})
 
 
 def pid_of_child(runs: Runs) -> int:
@@ -97,3 +112,18 @@ def test_a_job_that_returns_on_sigterm_is_waited_for_no_longer(one: Runs, tmp_pa
     ended = one.end_of(token)
     assert (ended.ending, ended.error) == (Ending.CANCELLED, "cancelled on request; ended by SIGTERM")
     assert one.run(job("noop")).exit_code == 0
+
+
+def test_a_run_outlasts_processes_that_die_before_they_are_ready(tmp_path: Path) -> None:
+    with dying_at_start(tmp_path, times=2) as runs:
+        assert runs.run(job("noop")).exit_code == 0
+    assert len(list(tmp_path.glob("death-*"))) == 2
+
+
+def test_a_run_that_no_process_comes_to_begin_is_given_back_and_has_not_failed(tmp_path: Path) -> None:
+    with dying_at_start(tmp_path, times=3) as runs:
+        ended = runs.run(job("noop"))
+        assert (ended.ending, ended.started) == (Ending.MACHINE_FAULT, None)
+        says = "3 Python processes did not come to begin it; the last ended by SIGKILL while starting"
+        assert says in ended.error
+        assert runs.run(job("noop")).exit_code == 0

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sexton.clock import Clock
 from sexton_worker.core.chunks import LARGEST_HAND, STALL_SECONDS
-from sexton_worker.core.machine_faults import is_machine_fault
 from sexton_worker.targets.child_watch import ChildWatch
 from sexton_worker.targets.environment import INHERITED_BY_PYTHON, WORKER_PID, clean_environment
 from sexton_worker.targets.launching import KilledAtStart
@@ -23,11 +22,7 @@ RETURN_SECONDS = 1.0
 
 
 class ChildFailed(Exception):
-    """A child did not come up; the message says why. ``is_fault``: for want of means, and no job has run."""
-
-    def __init__(self, why: str, *, is_fault: bool = False) -> None:
-        super().__init__(why)
-        self.is_fault = is_fault
+    """This machine cannot start a child now; the message says why."""
 
 
 def returning_by(child: PythonChild) -> float:
@@ -80,11 +75,9 @@ class PythonChildren:
         try:
             child = PythonChild(self._environment, self.watch.bell, self._clock.elapsed())
         except KilledAtStart as error:
-            raise ChildFailed(str(error), is_fault=True) from None
+            raise ChildFailed(str(error)) from None
         except OSError as error:
-            is_fault = is_machine_fault(error)
-            why = str(error) if is_fault else f"cannot start a Python process: {error}"
-            raise ChildFailed(why, is_fault=is_fault) from None
+            raise ChildFailed(str(error)) from None
         with self._lock:
             child.has_slot = True
             self._all.append(child)

@@ -226,4 +226,4 @@ class PythonChild:
     def why_it_died(self, code: int) -> str:
         """For a child that never became ready. Its outputs must have been drained."""
         said = self.outputs.stderr.kept().decode(errors="replace").strip().rpartition("\n")[2][-LARGEST_BOOT_OUTPUT:]
-        return f"the Python process of this worker {end_of(code)} while starting: {said}"
+        return f"{end_of(code)} while starting" + (f": {said}" if said else "")

@@ -250,7 +250,7 @@ class PythonRuns:
         self._children.drop(child)
         child.outputs.drain()
         if not child.is_ready:
-            self._fail_to_come(ChildFailed(child.why_it_died(child.end())))
+            self._note_no_show(child.why_it_died(child.end()))
             return
         began_before = child.has_begun
         never_began = child.take_back(len(child.hand))
@@ -274,13 +274,15 @@ class PythonRuns:
                 self._tell(machine_fault(tasks.pop(0).order, self._clock.elapsed(), why))
         self._waiting.again(tasks)
 
-    def _fail_to_come(self, why: ChildFailed) -> None:
-        """No child for the first that waits, which pays for it."""
+    def _note_no_show(self, why: str, *, is_final: bool = False) -> None:
+        """A child that was sent for will not come: the first that waits has to wait for another, if that may help."""
         self._children.coming -= 1
         self._slots.free += 1
-        if (task := self._waiting.pop()) is not None:
-            order, now = task.order, self._clock.elapsed()
-            self._tell(machine_fault(order, now, str(why)) if why.is_fault else not_started(order, now, str(why)))
+        task = self._waiting.pop()
+        if task is not None and is_final:
+            self._tell(machine_fault(task.order, self._clock.elapsed(), why))
+        elif task is not None:
+            self._try_again([task], why)
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
@@ -320,7 +322,7 @@ class PythonRuns:
                 more = self._children.start_next()
             except ChildFailed as why:
                 with self._lock:
-                    self._fail_to_come(why)
+                    self._note_no_show(str(why), is_final=True)
                     self._freed()
 
     def _look_after(self, now: float) -> float:
@@ -336,7 +338,7 @@ class PythonRuns:
         if not child.is_ready:
             if now >= child.moved_at + BOOT_SECONDS:
                 self._children.end(child)
-                self._fail_to_come(ChildFailed(f"a Python process did not start within {BOOT_SECONDS:g} s"))
+                self._note_no_show(f"did not start within {BOOT_SECONDS:g} s")
                 self._freed()
                 return None
             return child.moved_at + BOOT_SECONDS
