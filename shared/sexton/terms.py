@@ -41,7 +41,7 @@ class EndedBy(StrEnum):
     NONE = "none"  # the first leader of a cluster
     RESIGNED = "resigned"  # a clean hand-over: SIGTERM or `leader resign`
     VANISHED = "vanished"  # the heartbeat stopped: killed, frozen or cut off
-    FORCED = "forced"
+    FORCED = "forced"  # it lived, and another was forced to lead
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,16 @@ def test_a_leader_that_is_not_confirmed_is_not_asked_to_resign(store: Store, com
     assert command.run("leader", "resign").returncode == 0
 
 
+def test_a_force_is_lifted_while_its_node_lives(store: Store, command: CommandLine) -> None:
+    assert command.run("leader", "force", "--lift").stdout == "no force stands; nothing was changed\n"
+    store.edits.force_leader("n2", "alice")
+    lifted = command.run("leader", "force", "--lift")
+    assert (lifted.returncode, lifted.stdout[:29]) == (0, "the force to n2 is lifted: th")
+    assert store.terms.cluster().forced_to is None
+    assert command.run("leader", "force", "n2", "--lift").returncode == 2
+    assert command.run("leader", "force").returncode == 2
+
+
 def test_a_force_that_is_not_followed_is_exit_1_and_says_what_to_look_at(
     store: Store, command: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

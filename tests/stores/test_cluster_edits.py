@@ -150,6 +150,18 @@ def test_a_forced_node_takes_the_term_and_the_force_stands_until_it_is_ended(led
     ]
 
 
+def test_a_leader_that_was_gone_before_a_force_vanished(led: Store, ledger_url: str) -> None:
+    led.edits.force_leader("n2", "alice")
+    be_silent(ledger_url, led, "n1")
+    taken = led.terms.take(1, "n2", ElectedBy.FORCED)
+    assert taken is not None
+    assert (taken.predecessor, taken.predecessor_ended) == ("n1", EndedBy.VANISHED)
+    # The forced node is killed and comes back while its force stands: it replaces nobody but itself.
+    taken = led.terms.take(2, "n2", ElectedBy.FORCED)
+    assert taken is not None
+    assert (taken.predecessor, taken.predecessor_ended) == ("n2", EndedBy.VANISHED)
+
+
 def test_only_the_node_that_a_force_names_takes_a_term_by_it(led: Store) -> None:
     assert led.terms.take(1, "n2", ElectedBy.FORCED) is None
     led.edits.force_leader("n2", "alice")
@@ -193,6 +205,17 @@ def test_a_forced_leader_that_hands_over_takes_its_force_with_it_and_another_doe
     assert led.terms.take(1, "n2", ElectedBy.FORCED) is not None
     assert led.terms.leave(2)
     assert led.terms.cluster().forced_to is None
+
+
+def test_a_lifted_force_leaves_who_leads_and_is_an_event(led: Store, ledger_url: str) -> None:
+    assert led.edits.lift_force("bob") is None
+    led.edits.force_leader("n2", "alice")
+    assert led.terms.take(1, "n2", ElectedBy.FORCED) is not None
+    assert led.edits.lift_force("bob") == "n2"
+    assert led.edits.lift_force("bob") is None
+    state = led.terms.cluster()
+    assert (state.leader, state.term, state.forced_to) == ("n2", 2, None)
+    assert events(ledger_url, "leader.force_lifted") == [("bob", "leader.force_lifted", {"node": "n2", "term": 2})]
 
 
 def test_of_two_who_take_a_forced_term_at_once_one_wins(led: Store, open_another: OpenAnother) -> None:

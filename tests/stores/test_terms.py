@@ -109,6 +109,22 @@ def test_a_request_to_resign_reaches_the_leader_and_ends_with_it(store: Store) -
     assert not store.terms.cluster().resign_requested
 
 
+def test_each_change_of_a_leaders_confirmation_is_one_event(store: Store, ledger_url: str) -> None:
+    store.terms.take(0, "n1", ElectedBy.ZOOKEEPER)
+    for confirmation in ("confirmed", "unconfirmed", "unconfirmed", "confirmed", "confirmed", "degraded"):
+        assert store.terms.beat(1, Confirmation(confirmation))
+    store.terms.take(1, "n2", ElectedBy.ZOOKEEPER)
+    store.terms.beat(1, Confirmation.UNCONFIRMED)  # its term is over
+    store.terms.beat(2, Confirmation.CONFIRMED)
+    told = [
+        (event.actor, json.loads(event.detail)) for event in rows(ledger_url, "events", action="leader.confirmation")
+    ]
+    assert told == [
+        ("n1", {"term": 1, "from": before, "to": after})
+        for before, after in (("confirmed", "unconfirmed"), ("unconfirmed", "confirmed"), ("confirmed", "degraded"))
+    ]
+
+
 @pytest.mark.parametrize("unsure", [Confirmation.UNCONFIRMED, Confirmation.DEGRADED])
 def test_a_leader_that_nobody_could_follow_is_not_asked_to_resign(
     store: Store, ledger_url: str, unsure: Confirmation

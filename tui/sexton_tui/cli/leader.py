@@ -48,14 +48,22 @@ def resign(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
 @leader.command("force")
 def force(
     ctx: typer.Context,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="As `sexton cluster` names it.")],
+    node: Annotated[
+        str, typer.Argument(metavar="[NODE]", help="As `sexton cluster` names it.", show_default=False)
+    ] = "",
+    lift: Annotated[bool, typer.Option("--lift", help="End the force that stands instead.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Have this node lead, whatever ZooKeeper says, and wait up to 10 s until it does.
 
     The others stand aside until ZooKeeper has confirmed it. The force lapses by itself when the node is not heard of
-    for 15 s.
+    for 15 s; `--lift` ends it while its node lives.
     """
+    if lift == bool(node):
+        raise typer.BadParameter("name the node to force, or give --lift alone")
+    if lift:
+        _lift(ctx, output)
+        return
     with open_cluster(ctx) as store:
         overview = store.reads.overview()
         _check(overview, node)
@@ -66,6 +74,17 @@ def force(
             _check(store.reads.overview(), node)
             raise Refused(f"{node} could not be forced", hint="`sexton cluster` shows the nodes; try again")
         _tell(_await(store, node), output)
+
+
+def _lift(ctx: typer.Context, output: Output) -> None:
+    with open_cluster(ctx) as store:
+        node = store.edits.lift_force(actor())
+    if output is not Output.TABLE:
+        print_json({"lifted": node})
+    elif node is None:
+        print("no force stands; nothing was changed")
+    else:
+        print(f"the force to {node} is lifted: the coordinator decides again who leads")
 
 
 def _check(overview: Overview, name: str) -> None:

@@ -52,6 +52,17 @@ WITH done AS (
 SELECT pg_notify('sexton_jobs', '') FROM done
 """  # noqa: S608 - the parts are constants
 
+_LIFT_FORCE = """
+WITH standing AS MATERIALIZED (
+  SELECT forced_to AS node FROM cluster WHERE id = 1 AND forced_to IS NOT NULL FOR UPDATE),
+ done AS (UPDATE cluster c SET forced_to = NULL FROM standing s WHERE c.id = 1 RETURNING s.node, c.term),
+ told AS (
+  INSERT INTO events (at, actor, action, detail)
+  SELECT clock_timestamp(), %(actor)s, 'leader.force_lifted', jsonb_build_object('node', node, 'term', term)::text
+  FROM done)
+SELECT node, pg_notify('sexton_jobs', '') FROM done
+"""
+
 _ACCEPT_CLOCK = """
 WITH done AS (UPDATE cluster SET clock_accepts = clock_accepts + 1 WHERE id = 1 RETURNING clock_accepts),
  told AS (
@@ -96,6 +107,13 @@ def force_leader(store: PostgresConnection, node: str, actor: str) -> bool:
     """``EditStore.force_leader``."""
     with store.autocommit() as connection:
         return connection.execute(_FORCE, {"node": node, "actor": actor}).rowcount == 1
+
+
+def lift_force(store: PostgresConnection, actor: str) -> str | None:
+    """``EditStore.lift_force``."""
+    with store.autocommit() as connection:
+        row = connection.execute(_LIFT_FORCE, {"actor": actor}).fetchone()
+    return None if row is None else str(row[0])
 
 
 def accept_clock(store: PostgresConnection, actor: str) -> int:

@@ -70,7 +70,9 @@ WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '1000', true) A
   RETURNING c.term, c.leader_since AS taken_at, coalesce(held.leader, held.predecessor) AS predecessor,
     CASE WHEN coalesce(held.leader, held.predecessor) IS NULL THEN 'none'
          WHEN held.leader IS NULL THEN 'resigned'
-         WHEN %(elected_by)s = 'forced' THEN 'forced' ELSE 'vanished' END AS predecessor_ended,
+         WHEN %(elected_by)s = 'forced' AND held.leader <> %(node)s AND NOT EXISTS (
+           SELECT 1 FROM nodes n WHERE n.name = held.leader AND n.seen_at < clock_timestamp() - interval '15 s')
+         THEN 'forced' ELSE 'vanished' END AS predecessor_ended,
     CASE WHEN coalesce(held.leader, held.predecessor) IS NULL THEN NULL
          WHEN held.leader IS NULL THEN held.left_at
          ELSE (SELECT at FROM last_beat) END AS gap_from),
@@ -123,10 +125,18 @@ SELECT pg_notify('sexton_jobs', '') FROM done
 """  # noqa: S608 - the parts are constants of this file
 
 _BEAT = """
-UPDATE heartbeat SET counter = counter + 1, at = clock_timestamp(), confirmation = %(confirmation)s,
-  timeline = substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
-WHERE id = 1 AND term = %(term)s
-RETURNING (SELECT term FROM cluster WHERE id = 1) = %(term)s
+WITH before AS MATERIALIZED (SELECT confirmation FROM heartbeat WHERE id = 1 AND term = %(term)s),
+ beaten AS (
+  UPDATE heartbeat SET counter = counter + 1, at = clock_timestamp(), confirmation = %(confirmation)s,
+    timeline = substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+  WHERE id = 1 AND term = %(term)s RETURNING at),
+ told AS (
+  INSERT INTO events (at, actor, action, detail)
+  SELECT beaten.at, c.leader, 'leader.confirmation', jsonb_build_object('term', c.term, 'from', before.confirmation,
+    'to', %(confirmation)s::text)::text
+  FROM beaten, before, cluster c
+  WHERE c.id = 1 AND c.term = %(term)s AND c.leader IS NOT NULL AND before.confirmation <> %(confirmation)s)
+SELECT (SELECT term FROM cluster WHERE id = 1) = %(term)s FROM beaten
 """
 
 _HEARTBEAT = "SELECT term, counter, at, confirmation FROM heartbeat WHERE id = 1"

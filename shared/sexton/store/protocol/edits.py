@@ -129,6 +129,10 @@ class EditStore(Protocol):
         inputs are not the cluster's. The force stands until the node's leadership is confirmed."""
         ...
 
+    def lift_force(self, actor: str) -> str | None:
+        """End the force that stands, whether or not its node leads; the node it named, or None. Who leads, leads on."""
+        ...
+
     def accept_clock(self, actor: str) -> int:
         """Have nodes that doubt the database's clock take it for the truth; how often that was said so far."""
         ...

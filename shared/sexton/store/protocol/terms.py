@@ -43,7 +43,10 @@ class TermStore(Protocol):
         ...
 
     def beat(self, term: int, confirmation: Confirmation) -> bool:
-        """Move the heartbeat counter; whether ``term`` is still current. Never touches the cluster row's lock."""
+        """Move the heartbeat counter; whether ``term`` is still current. Never touches the cluster row's lock.
+
+        A confirmation other than the last beat's is an event.
+        """
         ...
 
     def heartbeat(self) -> Heartbeat:

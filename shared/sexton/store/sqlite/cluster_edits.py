@@ -65,6 +65,19 @@ def force_leader(store: SqliteConnection, node: str, actor: str) -> bool:
     return True
 
 
+def lift_force(store: SqliteConnection, actor: str) -> str | None:
+    """``EditStore.lift_force``."""
+    with store.transaction() as connection:
+        node, term = connection.execute("SELECT forced_to, term FROM cluster WHERE id = 1").fetchone()
+        if node is None:
+            return None
+        connection.execute("UPDATE cluster SET forced_to = NULL WHERE id = 1")
+        detail: dict[str, object] = {"node": node, "term": term}
+        record_event(connection, store.now_micros(), actor, "leader.force_lifted", detail)
+        notify(store, connection, Channel.JOBS)
+    return str(node)
+
+
 def accept_clock(store: SqliteConnection, actor: str) -> int:
     """``EditStore.accept_clock``."""
     with store.transaction() as connection:

@@ -181,6 +181,9 @@ class SqliteEdits:
     def force_leader(self, node: str, actor: str) -> bool:
         return cluster_edits.force_leader(self._connection, node, actor)
 
+    def lift_force(self, actor: str) -> str | None:
+        return cluster_edits.lift_force(self._connection, actor)
+
     def accept_clock(self, actor: str) -> int:
         return cluster_edits.accept_clock(self._connection, actor)
 

@@ -33,8 +33,10 @@ WHERE c.id = 1
 """  # noqa: S608 - the parts are constants of this file
 
 _BEFORE = """
-SELECT c.leader, c.predecessor, c.left_at, h.at FROM cluster c, heartbeat h WHERE c.id = 1 AND h.id = 1 AND c.term = ?
-  AND (? <> 'forced' OR c.forced_to = ?)
+SELECT c.leader, c.predecessor, c.left_at, h.at, :elected_by = 'forced' AND c.leader <> :node
+  AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.name = c.leader AND n.seen_at < :now - 15000000)
+FROM cluster c, heartbeat h WHERE c.id = 1 AND h.id = 1 AND c.term = :term
+  AND (:elected_by <> 'forced' OR c.forced_to = :node)
 """
 
 _TAKE = """
@@ -67,6 +69,11 @@ WHERE c.id = 1 AND c.term = :term AND c.forced_to IS NOT NULL AND (c.forced_to =
 _BEAT = """
 UPDATE heartbeat SET counter = counter + 1, at = ?, confirmation = ? WHERE id = 1 AND term = ?
 RETURNING (SELECT term FROM cluster WHERE id = 1) = term
+"""
+
+_CONFIRMATION = """
+SELECT h.confirmation, c.leader FROM heartbeat h, cluster c
+WHERE h.id = 1 AND c.id = 1 AND h.term = ? AND c.leader IS NOT NULL
 """
 
 _REPORT = """
@@ -140,17 +147,18 @@ class SqliteTerms:
 
     def take(self, expected_term: int, node: str, elected_by: ElectedBy) -> TermTaken | None:
         with self._connection.transaction() as connection:
-            before = connection.execute(_BEFORE, [expected_term, elected_by.value, node]).fetchone()
+            known = {"term": expected_term, "elected_by": elected_by.value, "node": node}
+            before = connection.execute(_BEFORE, {**known, "now": self._connection.now_micros()}).fetchone()
             if before is None:
                 return None
-            leader, left_by, left_at, last_beat = before
+            leader, left_by, left_at, last_beat, is_replaced = before
             predecessor = leader or left_by
             if predecessor is None:
                 ended, gap_from = EndedBy.NONE, None
             elif leader is None:
                 ended, gap_from = EndedBy.RESIGNED, left_at
             else:
-                ended = EndedBy.FORCED if elected_by is ElectedBy.FORCED else EndedBy.VANISHED
+                ended = EndedBy.FORCED if is_replaced else EndedBy.VANISHED
                 gap_from = last_beat
             term, taken_at = expected_term + 1, self._connection.now_micros()
             connection.execute(_TAKE, [node, taken_at, elected_by.value])
@@ -193,9 +201,14 @@ class SqliteTerms:
 
     def beat(self, term: int, confirmation: Confirmation) -> bool:
         with self._connection.transaction() as connection:
-            values = [self._connection.now_micros(), confirmation.value, term]
-            rows = connection.execute(_BEAT, values).fetchall()
-        return bool(rows and rows[0][0])
+            now, after = self._connection.now_micros(), confirmation.value
+            before = connection.execute(_CONFIRMATION, [term]).fetchone()
+            rows = connection.execute(_BEAT, [now, after, term]).fetchall()
+            is_current = bool(rows and rows[0][0])
+            if is_current and before is not None and before[0] != after:
+                detail: dict[str, object] = {"term": term, "from": before[0], "to": after}
+                record_event(connection, now, before[1], "leader.confirmation", detail)
+        return is_current
 
     def heartbeat(self) -> Heartbeat:
         with self._connection.snapshot() as connection:
