@@ -127,3 +127,20 @@ def test_a_run_that_no_process_comes_to_begin_is_given_back_and_has_not_failed(t
         says = "3 Python processes did not come to begin it; the last ended by SIGKILL while starting"
         assert says in ended.error
         assert runs.run(job("noop")).exit_code == 0
+
+
+@pytest.mark.parametrize("when", ["resting", "answering"])
+def test_what_was_taken_of_earlier_runs_is_not_held_to_be_of_the_next(one: Runs, when: str) -> None:
+    """A process without its descriptors can still end a run that wrote nothing, for there is nothing to say."""
+    pid_of_child(one)
+    child = next(iter(one.execution._python._children))
+    with one.execution._lock:
+        if when == "resting":  # somebody's last words, after the run
+            child.board.note_taking()
+        else:  # an output that was heard of, but taken with the end of its run
+            for descriptor in child.outputs.descriptors():
+                child.hand.append(None)  # type: ignore[arg-type]  # as if there were a run
+                one.execution._python._hear_output(child, descriptor)
+                child.hand.clear()
+    ended = one.run(job("close_descriptors"))
+    assert (ended.ending, ended.exit_code, ended.error) == (Ending.EXITED, 0, "")

@@ -34,7 +34,7 @@ class Board:
         finally:
             os.close(descriptor)
         self._next = 0  # in the ring, for the child the one to write, for the worker the one to read
-        self._taken = 0
+        self.takings = 0  # noted, by the worker
         self._mailed = 0
 
     @staticmethod
@@ -92,5 +92,5 @@ class Board:
 
     def note_taking(self) -> None:
         """Output of the child is about to be taken: said before, so that the child cannot miss it after."""
-        self._taken += 1
-        _COUNT.pack_into(self._memory, _TAKEN_AT, self._taken)
+        self.takings += 1
+        _COUNT.pack_into(self._memory, _TAKEN_AT, self.takings)

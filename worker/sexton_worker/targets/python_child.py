@@ -8,13 +8,14 @@ can empty: so what was taken back is never begun, what was begun is never given 
 which, however suddenly this process freezes or ends. ``targets/python_process.py`` is the other side.
 
 Lines of JSON on the socket, to this process:
-    {"at": t, "runs": [run, ...]}    runs in order (``Request``), given at this elapsed time
+    {"at": t, "taken": k, "runs": [run, ...]}    runs in order (``Request``), given at this elapsed time
     {"forget": n}                    the last n runs were taken back; answered with "forgot"
-    "go on"                          the output of the run that ended last has been taken
+    {"go on": k}                     the output of the run that ended last has been taken
+                                     ``k``: what was taken up to the board's count k is of earlier runs
 from this process:
     "ready", "forgot"
     "late"                it will begin nothing of what it has, for that came too long ago; answered with "forget"
-    [token, started, ended, said, end]     ``said``: it wrote something, go on after "go on"; ``end`` null: succeeded,
+    [token, started, ended, said, end]     ``said``: it wrote something, wait for "go on"; ``end`` null: succeeded,
                                            else {ending: exited | raised | not started, exit_code, error, exceptions}
 A run that succeeded without a word is only noted on the board. The bell is rung for every message, at the end of each
 list of runs, and for what was noted more than ``QUIET_SECONDS`` after the last time.
@@ -121,13 +122,15 @@ class Child:
         *lines, self._received = (self._received + piece).split(b"\n")
         for line in lines:
             match json.loads(line):
-                case {"at": float(given_at), "runs": list(runs)}:
+                case {"at": float(given_at), "taken": int(taken), "runs": list(runs)}:
                     self._given_at = given_at
+                    self._taken = max(self._taken, taken)
                     self._hand.extend(Request(*run) for run in runs)
                     self._hand.append(None)
                 case {"forget": int(count)}:
                     self._forget(count)
-                case _:
+                case {"go on": int(taken)}:
+                    self._taken = max(self._taken, taken)
                     self._waits = False
         return True
 

@@ -103,7 +103,12 @@ class PythonChild:
             self.head_since = self.moved_at = now
         self.hand.extend(tasks)
         os.eventfd_write(self.permits, len(tasks))
-        self.send(f'{{"at":{now!r},"runs":[{",".join(task.line for task in tasks)}]}}\n'.encode())
+        runs = ",".join(task.line for task in tasks)
+        self.send(f'{{"at":{now!r},"taken":{self.board.takings},"runs":[{runs}]}}\n'.encode())
+
+    def let_go_on(self) -> None:
+        """The output of the run that ended last has been taken."""
+        self.send(b'{"go on":%d}\n' % self.board.takings)
 
     def take_back(self, most: int, *, must_answer: bool = False) -> list[Task]:
         """Up to ``most`` tasks that have not begun and never will here, the last ones, in their order.
@@ -198,6 +203,15 @@ class PythonChild:
     def has_news(self) -> bool:
         """Whether it has exited, or something lies in its outputs, or one of them is closed."""
         return self.outputs.has_ended or bool(self._poll.poll(0))
+
+    def has_output(self, descriptor: int) -> bool:
+        """Whether something lies there now, or its end."""
+        return any(descriptor == one for one, _ in self._poll.poll(0))
+
+    def read_output(self, descriptor: int) -> bool:
+        """Take one piece; false if the stream has ended."""
+        self.board.note_taking()
+        return self.outputs.read(descriptor)
 
     def has_lost_an_output(self) -> bool:
         outputs = self.outputs.descriptors()

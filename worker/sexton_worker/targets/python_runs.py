@@ -193,7 +193,7 @@ class PythonRuns:
         self._tell(ended_run(task.token, started, ended, letter["end"], child.outputs))
         if letter["said"]:
             child.outputs.fresh_tails()
-            child.send(b'"go on"\n')
+            child.let_go_on()
             self._watch.flush(child)
 
     def _rest(self, child: PythonChild) -> None:
@@ -208,8 +208,7 @@ class PythonRuns:
 
     def _hear_output(self, child: PythonChild, descriptor: int) -> None:
         if child.hand or not child.is_ready:
-            child.board.note_taking()
-            if not child.outputs.read(descriptor):
+            if child.has_output(descriptor) and not child.read_output(descriptor):
                 self._watch.forget(descriptor)
         elif child.has_lost_an_output():
             self._children.end(child)
@@ -363,15 +362,14 @@ class PythonRuns:
         taken = child.take_back(len(child.hand))
         if not child.hand:
             self._end_deaf(child, taken)
-            return
-        child.moved_at = now  # it began in this moment
-        self._waiting.again(taken)
-        self._freed()
+        else:
+            child.moved_at = now  # it began in this moment
+            self._waiting.again(taken)
+            self._freed()
 
     def _end_deaf(self, child: PythonChild, taken: list[Task]) -> None:
         self._children.end(child)
-        if child.has_slot:
-            self._slots.free += 1
+        self._slots.free += 1
         self._try_again(taken, "did not begin it in time")
         self._freed()
 
