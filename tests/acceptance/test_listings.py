@@ -21,6 +21,8 @@ from sexton_tui.cli.main import run
 from tests.support import scene, troubles
 from tests.support.leader_scene import create, definition
 
+SILENT = timedelta(minutes=5)
+
 
 @dataclass
 class Cluster:
@@ -291,6 +293,47 @@ def test_cluster_workers_queues_and_events(cluster: Cluster) -> None:
     assert [event["action"] for event in cluster.json("events", "--action", "job.p")] == ["job.paused"]
     assert len(cluster.json("events", "--limit", "2")) == 2
     assert [event["actor"] for event in cluster.json("events", "--job", "sync-eu")] == ["ana"]
+
+
+def test_workers_say_who_serves_who_drains_and_who_fell_silent(cluster: Cluster) -> None:
+    rows = tables.workers
+    with cluster.engine.begin() as connection:
+        connection.execute(update(rows).where(rows.c.name == "worker-1").values(seen_at=cluster.now - SILENT))
+        connection.execute(
+            update(rows).where(rows.c.name == "worker-2").values(seen_at=cluster.now + SILENT, draining=True)
+        )
+    assert {worker["name"]: worker["state"] for worker in cluster.json("workers")} == {
+        "worker-1": "silent",
+        "worker-2": "drains",
+    }
+    with cluster.engine.begin() as connection:
+        connection.execute(update(rows).values(seen_at=cluster.now + SILENT, draining=False))
+    _, out, _ = cluster.sexton("workers")
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        ["worker", "state"],
+        ["worker-1", "serves"],
+        ["worker-2", "serves"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("audit --from 2026-03-02T00:00:00Z --to 2026-03-01T00:00:00Z", "is not before --to"),
+        ("audit --from 9998-01-01T00:00:00Z", "is still to come"),
+        ("audit --from 0001-01-01T00:00:00+14:00", "outside the years 1 to 9999"),
+        ("ticks minutely-sync --before 9999-12-31T23:59:59-14:00", "outside the years 1 to 9999"),
+        ("takeovers 99999999999999999999999", "less than or equal to 9223372036854775807"),
+        ("jobs --limit 99999999999999999999999", "less than or equal to 10000000"),
+    ],
+)
+def test_ranges_and_numbers_that_cannot_be_are_refused_with_a_sentence(
+    cluster: Cluster, command: str, said: str
+) -> None:
+    code, out, err = cluster.sexton(*command.split())
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

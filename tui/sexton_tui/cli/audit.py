@@ -24,12 +24,23 @@ def audit(
     end: Annotated[str | None, typer.Option("--to", metavar="INSTANT", help="Judge ticks up to this.")] = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Recompute every tick that should have fallen due and find its one decision; exit 1 on any difference."""
+    """Recompute every tick that should have fallen due and find its one decision; exit 1 on any difference.
+
+    --to is now at most (and by default): what is to come is not judged.
+    """
     from sexton.store.ledger_snapshot import audit_ledger
 
     after = parse_instant(start, "--from") if start else _BEGINNING
     upto = parse_instant(end, "--to") if end else None
+    if upto is not None and after >= upto:
+        raise typer.BadParameter(
+            f"--from {instant_text(after)} is not before --to {instant_text(upto)}: nothing between"
+        )
     with open_cluster(ctx, read_only=True) as store:
+        if after > (now := store.now()):
+            raise typer.BadParameter(
+                f"--from {instant_text(after)} is still to come: the database's clock reads {instant_text(now)}"
+            )
         report = audit_ledger(store, after, upto)
     show_report(report, output)
     return 0 if report.is_clean else 1

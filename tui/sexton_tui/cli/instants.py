@@ -16,4 +16,7 @@ def parse_instant(text: str, option: str) -> datetime:
     if instant.tzinfo is None:
         in_utc = instant.isoformat()  # a date alone is its midnight
         raise typer.BadParameter(f"{option}: {text!r} has no zone; write {in_utc}Z for UTC, or an offset like +01:00")
-    return instant.astimezone(UTC)
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        raise typer.BadParameter(f"{option}: {text!r} lies outside the years 1 to 9999 in UTC") from None

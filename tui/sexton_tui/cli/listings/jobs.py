@@ -37,7 +37,10 @@ def jobs(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=1, help="At most so many; unless given, 1000 in a table and all in json and jsonl."
+            "--limit",
+            min=1,
+            max=10_000_000,
+            help="At most so many; unless given, 1000 in a table and all in json and jsonl.",
         ),
     ] = None,
     output: OutputOption = Output.TABLE,

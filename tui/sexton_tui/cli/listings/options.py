@@ -13,7 +13,7 @@ JobOption = Annotated[str, typer.Option("--job", metavar="NAME", help="Only of t
 QueueOption = Annotated[str, typer.Option("--queue", metavar="NAME", help="Only of this queue.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")]
 PAGE = 500
-
+LARGEST_TERM = 2**63 - 1  # what a database's integers hold
 
 TO_RETRY = "to_retry"
 """How a run reads whose claim is ready again: it ended, and another try follows."""

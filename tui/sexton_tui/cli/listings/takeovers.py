@@ -9,7 +9,7 @@ import typer
 
 from sexton.views import DecisionView, TakeoverView
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.listings.options import LimitOption
+from sexton_tui.cli.listings.options import LARGEST_TERM, LimitOption
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.console.core.details import takeover_lines
@@ -24,7 +24,9 @@ _DECISION_COLUMNS = ("job", "after", "upto", "cause", Column("missed", align="ri
 
 def takeovers(
     ctx: typer.Context,
-    term: Annotated[int | None, typer.Argument(metavar="[TERM]", min=1, help="One takeover, with decisions.")] = None,
+    term: Annotated[
+        int | None, typer.Argument(metavar="[TERM]", min=1, max=LARGEST_TERM, help="One takeover, with decisions.")
+    ] = None,
     limit: LimitOption = 20,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import dataclasses
+from typing import Annotated, Any
 
 import typer
 
+from sexton.cluster_views import WorkerView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
+from sexton_tui.console.core.tables import worker_state
 
 _WORKER_COLUMNS = (
-    *(Column("name", "worker"), Column("busy", align="right"), Column("slots", align="right"), "queues"),
-    *(Column("is_draining", "drains"), Column("age", "seen"), "started_at", "stopped_at", "version", "address", "pid"),
+    *(Column("name", "worker"), "state", Column("busy", align="right"), Column("slots", align="right"), "queues"),
+    *(Column("age", "seen"), "started_at", "stopped_at", "version", "address", "pid"),
 )
 _QUEUE_COLUMNS = (
     *(Column("name", "queue"), Column("due", align="right"), "oldest", Column("ahead", align="right")),
@@ -25,10 +28,15 @@ def workers(
     stopped: Annotated[bool, typer.Option("--stopped", help="Those that stopped cleanly, too.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the workers heard of in the last 10 minutes."""
+    """List the workers heard of in the last 10 minutes: they serve, drain, or are silent (perhaps dead)."""
     with open_cluster(ctx, read_only=True) as store:
-        rows = store.reads.workers(stopped=stopped)
+        rows = [_worker_row(worker) for worker in store.reads.workers(stopped=stopped)]
     print_rows(rows, output, _WORKER_COLUMNS, empty="no worker; start `sexton worker`")
+
+
+def _worker_row(worker: WorkerView) -> dict[str, Any]:
+    row = {field.name: getattr(worker, field.name) for field in dataclasses.fields(worker)}
+    return {**row, "state": worker_state(worker)}
 
 
 def queues(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:

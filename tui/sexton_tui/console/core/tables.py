@@ -27,6 +27,7 @@ QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slot
 EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
 DECISION_COLUMNS = ("job", "missed", "reason", "ticks", "decided", "policy", "cause")
 STRIP_WIDTH = 20
+_WORKER_STYLES = {"stopped": DIM, "silent": BAD, "drains": WARN, "serves": GOOD}
 
 
 def takeover_row(takeover: TakeoverView, now: datetime) -> Row:
@@ -126,17 +127,21 @@ def running_row(claim: ClaimView, now: datetime) -> Row:
     )
 
 
-def worker_row(worker: WorkerView, now: datetime) -> Row:
+def worker_state(worker: WorkerView) -> str:
+    """One word: stopped, silent (it may be dead), drains, or serves."""
     if worker.stopped_at is not None:
-        state: Part = ("stopped", DIM)
-    elif worker.age > WORKER_SILENCE:
-        state = ("silent", BAD)
-    else:
-        state = ("drains", WARN) if worker.is_draining else ("serves", GOOD)
+        return "stopped"
+    if worker.age > WORKER_SILENCE:
+        return "silent"
+    return "drains" if worker.is_draining else "serves"
+
+
+def worker_row(worker: WorkerView, now: datetime) -> Row:
+    state = worker_state(worker)
     return row(
         str(worker.worker_id),
         worker.name,
-        state,
+        (state, _WORKER_STYLES[state]),
         f"{worker.busy} of {worker.slots}",
         ", ".join(worker.queues),
         f"{duration(worker.age)} ago",
