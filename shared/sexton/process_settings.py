@@ -254,6 +254,8 @@ def _coordinator(value: object) -> str:
             "a coordinator is recorded in the database and shown, and takes no user or password; "
             "write them into coordinator_login"
         )
+    if not {".", ".."}.isdisjoint(text.split("/")):
+        raise ValueError(f"{masked_url(text)!r} has a relative path; write the path of ZooKeeper out, without . and ..")
     if text == DEFAULT_COORDINATOR or re.fullmatch(r"zookeeper://[^/\s]+(/[^\s]*)?", text):
         return text
     raise ValueError(

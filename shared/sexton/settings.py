@@ -14,7 +14,7 @@ from datetime import timedelta
 from sexton.errors import InvalidSetting
 from sexton.terms import Strategy
 
-_DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
+_DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 _UNITS = {
     "ms": timedelta(milliseconds=1),
     "s": timedelta(seconds=1),
@@ -26,7 +26,7 @@ _UNITS = {
 
 def parse_duration(text: str) -> timedelta:
     """``30s``, ``15m``, ``1h30m``, ``2d``, ``250ms``. Raises ValueError with what to write instead."""
-    if not text or not re.fullmatch(r"(\d{1,12}(ms|s|m|h|d))+", text):
+    if not text or not re.fullmatch(r"([0-9]{1,12}(ms|s|m|h|d))+", text):
         raise ValueError(f"{text!r} is not a duration; write e.g. 30s, 15m, 1h30m or 2d")
     try:
         return sum((int(number) * _UNITS[unit] for number, unit in _DURATION.findall(text)), timedelta(0))
@@ -155,10 +155,20 @@ def _parse(name: str, text: str) -> object:
         except ValueError:
             raise ValueError(f"{text!r} is neither leader nor race") from None
     if kind == "float":
-        return _positive(float(text), text, _LEAST_RATE)
+        return _positive(_rate(text), text, _LEAST_RATE)
     if text == "none" and "None" in kind:
         return None
+    if not re.fullmatch(r"[+-]?[0-9]{1,12}", text):
+        raise ValueError(f"{text!r} is not a whole number; write e.g. 1000{' or none' if 'None' in kind else ''}")
     return _positive(int(text), text)
+
+
+def _rate(text: str) -> float:
+    """How many a second: ``50``, ``0.5``, ``50/s``."""
+    number = text.removesuffix("/s")
+    if not re.fullmatch(r"[+-]?[0-9]{1,12}(\.[0-9]{1,12})?(e[+-]?[0-9]{1,3})?", number):
+        raise ValueError(f"{text!r} is not a number a second; write e.g. 50 or 0.5")
+    return float(number)
 
 
 def _positive(value: float, text: str, least: float = 1) -> float:

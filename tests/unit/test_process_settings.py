@@ -68,6 +68,8 @@ def test_a_named_file_is_the_only_one(tmp_path: Path) -> None:
     [
         ({"database": "mysql://x"}, {}, "--database: 'mysql://x' is not the address of a database"),
         ({"database": "postgresql+asyncpg://x/y"}, {}, "write sqlite:///PATH or postgresql://"),
+        ({"coordinator": "zookeeper://zk1:2181/a/../b"}, {}, "has a relative path; write the path of ZooKeeper out"),
+        ({"coordinator": "zookeeper://zk1:2181/./b"}, {}, "has a relative path"),
         ({}, {"SEXTON_COORDINATOR": "etcd://x"}, "SEXTON_COORDINATOR: 'etcd://x' is not a coordinator"),
         ({"slots": "0"}, {}, "--slots: '0' is not a number of slots"),
         ({"name": "a b"}, {}, "--name: 'a b' is not a name"),

@@ -48,3 +48,28 @@ def test_a_leader_lease_that_outlasts_the_horizon_is_warned_of(horizon: str, aft
     settings = with_setting(with_setting(ClusterSettings(), "horizon", horizon), "failover.database_after", after)
     settings.check()
     assert (settings.warning() is not None) is is_warned_of
+
+
+@pytest.mark.parametrize(("text", "rate"), [("50", 50.0), ("5/s", 5.0), ("0.5/s", 0.5)])
+def test_a_rate_is_written_with_or_without_its_unit(text: str, rate: float) -> None:
+    assert with_setting(ClusterSettings(), "catch_up.rate", text).catch_up_rate == rate
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("catch_up.rate", "5/m", "is not a number a second; write e.g. 50 or 0.5"),
+        ("catch_up.rate", "nan", "is not a number a second"),
+        ("catch_up.rate", "٣", "is not a number a second"),
+        ("catch_up.rate", "0", "is not a number above 0"),
+        ("catch_up.hold_above", "1e3", "is not a whole number; write e.g. 1000"),
+        ("catch_up.hold_above", "٣", "is not a whole number"),
+        ("catch_up.hold_above", "1_000", "is not a whole number"),
+        ("catch_up.hold_above", "-1", "is not a number above 0"),
+        ("retention.max_runs", "all", "is not a whole number; write e.g. 1000 or none"),
+        ("session", "٣s", "is not a duration"),
+    ],
+)
+def test_a_number_that_is_none_is_refused_with_what_to_write(key: str, text: str, said: str) -> None:
+    with pytest.raises(InvalidSetting, match=said):
+        with_setting(ClusterSettings(), key, text)
