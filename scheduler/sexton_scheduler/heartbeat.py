@@ -25,6 +25,8 @@ class HeartbeatLoop:
         self._store = store
         self._clock = clock
         self._state = state
+        self._missed_since: float | None = None  # by the clock's elapsed seconds, and how many beats since
+        self._missed = 0
         self._log = structlog.get_logger("sexton.scheduler")
 
     def run(self) -> None:
@@ -37,17 +39,33 @@ class HeartbeatLoop:
         self._state.beat_now.clear()
         leading = self._state.leading
         if leading is None:
+            self._missed_since, self._missed = None, 0
             return IDLE_SECONDS
         interval = self._state.settings.session.total_seconds() / BEATS_PER_SESSION
         try:
-            if not self._store.terms.beat(leading.term, leading.confirmation):
-                self._state.supersede(leading.term)
-                return IDLE_SECONDS
+            is_current = self._store.terms.beat(leading.term, leading.confirmation)
         except DatabaseUnreachable as error:
-            self._log.warning("heartbeat.missed", term=leading.term, error=str(error))
+            self._note_missed(leading.term, error)
             return min(interval, 1.0)
         except Exception:
             # A leader whose heart stands still is taken for dead, again and again: no fault of one beat may end it.
             self._log.exception("heartbeat.failed", term=leading.term)
             return min(interval, 1.0)
+        self._note_answered(leading.term)
+        if not is_current:
+            self._state.supersede(leading.term)
+            return IDLE_SECONDS
         return interval
+
+    def _note_missed(self, term: int, error: DatabaseUnreachable) -> None:
+        """Say it once an outage."""
+        self._missed += 1
+        if self._missed_since is None:
+            self._missed_since = self._clock.elapsed()
+            self._log.warning("heartbeat.missed", term=term, error=str(error))
+
+    def _note_answered(self, term: int) -> None:
+        if self._missed_since is not None:
+            seconds = round(self._clock.elapsed() - self._missed_since, 1)
+            self._log.info("heartbeat.answered", term=term, after_seconds=seconds, missed=self._missed)
+        self._missed_since, self._missed = None, 0

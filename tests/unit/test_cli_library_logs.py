@@ -33,6 +33,14 @@ def test_a_library_s_line_is_json_among_json(stream: io.StringIO) -> None:
     }
 
 
+def test_the_end_of_a_pipeline_on_a_dead_connection_is_no_news(stream: io.StringIO) -> None:
+    psycopg_log = logging.getLogger("psycopg")
+    psycopg_log.warning("error ignored terminating %r: %s", "<psycopg.Pipeline [BAD]>", "the connection is lost")
+    assert stream.getvalue() == ""
+    psycopg_log.warning("error ignored in rollback on %s: %s", "<psycopg.Connection [BAD]>", "the connection is lost")
+    assert "in rollback" in stream.getvalue()
+
+
 def test_an_error_s_traceback_stays_in_its_line(stream: io.StringIO) -> None:
     try:
         raise ZeroDivisionError("by zero")

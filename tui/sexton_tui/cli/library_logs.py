@@ -39,6 +39,7 @@ class OncePerOutage(logging.Filter):
 def route_library_logs(stream: TextIO, before: Sequence[Processor], renderer: Processor) -> logging.Handler:
     """Send warnings and errors of all libraries to ``stream`` through ``renderer``; the handler that does it."""
     handler = logging.StreamHandler(stream)
+    handler.addFilter(_is_told)
     handler.addFilter(OncePerOutage())
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -52,6 +53,12 @@ def route_library_logs(stream: TextIO, before: Sequence[Processor], renderer: Pr
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     return handler
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Not of a connection that died within a pipeline: psycopg raises that error, and who caught it has told it; that
+    the pipeline on the dead connection could not be ended as well follows from it."""
+    return not (record.name == "psycopg" and str(record.msg).startswith("error ignored terminating"))
 
 
 def _name_library(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
