@@ -144,3 +144,25 @@ def test_what_was_taken_of_earlier_runs_is_not_held_to_be_of_the_next(one: Runs,
                 child.hand.clear()
     ended = one.run(job("close_descriptors"))
     assert (ended.ending, ended.exit_code, ended.error) == (Ending.EXITED, 0, "")
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"env": {"COLOUR": "re\0d"}}, "cannot set variable 'COLOUR': embedded null byte; correct the job's env"),
+        ({"env": {"CO=LOUR": "red"}}, "cannot set variable 'CO=LOUR': "),
+        ({"env": {"": "red"}}, "cannot set variable '': "),
+        ({"env": {"COLOUR": "\ud800"}}, "cannot set variable 'COLOUR': "),
+        ({"cwd": "/no\0"}, "cannot work in '/no\\x00': "),
+        ({"cwd": "/\ud800"}, "cannot work in '/\\ud800': "),
+        ({"cwd": "/no/such"}, "cannot work in '/no/such': No such file or directory; create it on this worker"),
+    ],
+)
+def test_surroundings_that_the_machine_refuses_end_the_run_with_a_sentence(
+    one: Runs, keys: dict[str, Any], says: str
+) -> None:
+    pid = pid_of_child(one)
+    ended = one.run(job("noop"), **keys)
+    assert (ended.ending, ended.started) == (Ending.NOT_STARTED, None)
+    assert ended.error.startswith(says)
+    assert pid_of_child(one) == pid

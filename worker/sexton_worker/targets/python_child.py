@@ -38,14 +38,13 @@ from collections import deque
 from typing import Any
 
 from sexton_worker.targets.board import Board
-from sexton_worker.targets.surroundings import Request, Surroundings
+from sexton_worker.targets.surroundings import Refused, Request, Surroundings
 
 LONGEST_ERROR = 2000
 QUIET_SECONDS = 0.002
 LATE_SECONDS = 1.0  # a worker that does not watch over its runs may have lost their leases
 
 _NOTHING = bytearray(4)
-_CANNOT_WORK = "cannot work in {!r}: {}; create it on this worker or correct the job's cwd"
 
 
 def main(control: int, permits: int, bell: int, board: int) -> None:
@@ -156,8 +155,8 @@ class Child:
         self._board.note_begun(request.token, started)
         try:
             self._surroundings.enter(request)
-        except OSError as error:
-            end: dict[str, Any] | None = _ending("not started", _CANNOT_WORK.format(request.cwd, error.strerror), error)
+        except Refused as error:
+            end: dict[str, Any] | None = _ending("not started", str(error), error.__cause__ or error)
         else:
             end = call(request)
             for stream in (sys.stdout, sys.stderr):

@@ -30,6 +30,10 @@ class Request(NamedTuple):
     stdin: str | None
 
 
+class Refused(Exception):
+    """This machine does not take what the job is to find around it; the message says what, the cause why."""
+
+
 class Surroundings:
     """Those of this process, as they are when this is made. ``enter``, run, ``leave``."""
 
@@ -45,11 +49,11 @@ class Surroundings:
         self._attempt = 0
 
     def enter(self, request: Request) -> None:
-        """Set what the run is told. Raises OSError if its folder cannot be worked in."""
+        """Set what the run is told. Raises ``Refused`` if that cannot be; ``leave`` must follow all the same."""
         context.enter(lambda: _context(request))
         environ = self._environ
         if request.env:
-            environ.update(request.env)
+            self._set(request.env)
             environ["SEXTON_WORKER_PID"] = self._own.get("SEXTON_WORKER_PID", "")
             self._job = ""  # the job's own may have overwritten what identifies the run
         if request.job != self._job or request.attempt != self._attempt:
@@ -63,7 +67,19 @@ class Surroundings:
         if request.stdin is not None:
             sys.stdin = io.StringIO(request.stdin)
         if request.cwd is not None:
-            os.chdir(request.cwd)
+            try:
+                os.chdir(request.cwd)
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else error
+                advice = "create it on this worker or correct the job's cwd"
+                raise Refused(f"cannot work in {request.cwd!r}: {why}; {advice}") from error
+
+    def _set(self, env: dict[str, str]) -> None:
+        for name, value in env.items():
+            try:
+                self._environ[name] = value
+            except (OSError, ValueError) as error:
+                raise Refused(f"cannot set variable {name!r}: {error}; correct the job's env") from error
 
     def _put(self, name: bytes, value: bytes) -> None:
         """As ``os.environ`` does it, for what is ASCII anyway."""
