@@ -15,9 +15,11 @@ import pytest
 import typer
 
 from sexton.errors import DatabaseUnreachable, InvalidJobFile, NotFound, OldSchema, Problem
+from sexton_tui.actor import actor
 from sexton_tui.cli import main
-from sexton_tui.cli.invocation import actor, invocation_of
+from sexton_tui.cli.invocation import invocation_of
 from sexton_tui.cli.main import COMMANDS, Command, load, run
+from sexton_tui.console.options import ConsoleOptions
 
 Body = Callable[[], object]
 
@@ -172,6 +174,12 @@ def test_the_actor_is_the_user_of_the_process_and_who_called_sudo(monkeypatch: p
     assert actor().startswith(f"mary/{user}@")
     monkeypatch.delenv("SUDO_USER")
     assert actor().startswith(f"{user}@")
+
+
+def test_the_console_s_actor_is_the_commands_(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("USER", "LOGNAME"):  # as in many a container
+        monkeypatch.setenv(name, "")
+    assert ConsoleOptions("sqlite://").actor == actor()
 
 
 class TestNext:

@@ -9,7 +9,8 @@ import typer
 
 from sexton.cluster_views import NodeView, Overview
 from sexton.errors import Refused
-from sexton_tui.cli.invocation import actor, open_cluster
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_record, print_rows
 
 clock = typer.Typer(

@@ -9,7 +9,8 @@ import typer
 
 from sexton.errors import InvalidSetting
 from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text
-from sexton_tui.cli.invocation import actor, open_cluster
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, print_json, print_rows
 
 settings = typer.Typer(

@@ -9,7 +9,8 @@ import typer
 from sexton.cluster_views import Halt
 from sexton.errors import InvalidInput
 from sexton.store.protocol import HaltChange
-from sexton_tui.cli.invocation import actor, open_cluster
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, instant_text, print_record
 
 _LONGEST_REASON = 1_000
@@ -23,8 +24,8 @@ def halt(
 ) -> None:
     """Decide no tick and grant no claim from now on, whoever leads, until `sexton halt --lift`.
 
-    Runs that run go on, and their results count. Edits and triggers are taken, and wait. What falls due meanwhile is
-    decided by each job's policy for missed ticks once the halt is lifted.
+    Runs that run go on, and their results count. Edits and triggers are taken, and wait. Once the halt is lifted,
+    what fell due meanwhile runs late if it is within its job's grace; older ticks go by the policy for missed ticks.
     """
     if lift and reason:
         raise typer.BadParameter("--reason says why the cluster is halted; it does not go with --lift")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -95,16 +92,6 @@ def find_job(store: Store, name: str) -> CurrentJob:
                     f"the job {job.name} is retired", hint="apply a job file that has it, to have it again"
                 ) from None
         raise
-
-
-def actor() -> str:
-    """Who acts, for the audit log: ``user@host``, behind sudo as ``caller/user@host``."""
-    try:
-        user = pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # a container's user without a name
-        user = f"uid{os.geteuid()}"
-    caller = os.environ.get("SUDO_USER")
-    return f"{caller}/{user}@{socket.gethostname()}" if caller else f"{user}@{socket.gethostname()}"
 
 
 def _keep_debug(ctx: typer.Context, value: bool) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sexton.errors import Refused
-from sexton_tui.cli.invocation import actor, open_cluster
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, counted, instant_text, print_json, print_rows, printable
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from sexton.cluster_views import NodeView, Overview
 from sexton.errors import NotFound, Refused
 from sexton.store.protocol import Store
 from sexton.terms import ClusterState
-from sexton_tui.cli.invocation import actor, open_cluster
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, print_json
 
 WAIT_SECONDS = 10.0

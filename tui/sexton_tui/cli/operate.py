@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sexton.errors import InvalidInput, Refused
-from sexton_tui.cli.invocation import actor, find_job, open_cluster
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.output import Output, OutputOption, instant_text, print_record
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")]

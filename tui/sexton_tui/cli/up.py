@@ -18,7 +18,8 @@ from sexton.clock import SystemClock
 from sexton.ending_signals import ENDING_SIGNALS, on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import format_duration, parse_duration
-from sexton_tui.cli.invocation import actor, invocation_of
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import invocation_of
 from sexton_tui.cli.output import counted, instant_text
 from sexton_tui.local_cluster import LocalCluster, only_one_here, programs
 from sexton_tui.terminal import tell

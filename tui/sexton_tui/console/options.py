@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-
-def _operator() -> str:
-    user = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
-    return f"{user}@{socket.gethostname()}"
+from sexton_tui.actor import actor as actor_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +24,5 @@ class ConsoleOptions:
     kill_leader: Callable[[], str] | None = None
     is_over: Callable[[], bool] | None = None
     title: str = "sexton"
-    actor: str = field(default_factory=_operator)
+    actor: str = field(default_factory=actor_here)
     clock: Callable[[], datetime] | None = None

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sexton_tui.cli.invocation import actor, checked_database
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import checked_database
 
 
 def console(
