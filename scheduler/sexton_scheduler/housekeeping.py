@@ -45,6 +45,8 @@ class Housekeeper:
     time: DatabaseTime = field(init=False)
     jumped_at: float | None = None  # when the database's clock was last seen to have jumped, in elapsed seconds
 
+    has_reported: bool = False
+    namesake: str | None = None  # another process of this name that was warned of
     _budget: CatchUpBudget | None = None
 
     def __post_init__(self) -> None:
@@ -132,7 +134,7 @@ def report(keeper: Housekeeper) -> int:
     """Say how this node is."""
     leading, view = keeper.state.leading, keeper.state.view
     read_at = view.jobs_read_at
-    keeper.store.terms.report(
+    namesake = keeper.store.terms.report(
         NodeReport(
             name=keeper.identity.name,
             address=keeper.identity.address,
@@ -150,6 +152,7 @@ def report(keeper: Housekeeper) -> int:
             clock_jump_ms=None if view.clock_jump is None else view.clock_jump // timedelta(milliseconds=1),
         )
     )
+    _mind_namesake(keeper, namesake)
     return 1
 
 
@@ -188,6 +191,18 @@ def _mind_jumps(keeper: Housekeeper, database_now: datetime, asked_at: float) ->
         keeper.state.wakeup.set()
     is_fresh = keeper.jumped_at is not None and answered_at - keeper.jumped_at <= LOOP_LOOKS_WITHIN
     return not is_fresh and keeper.state.view.clock_jump is None
+
+
+def _mind_namesake(keeper: Housekeeper, namesake: str | None) -> None:
+    """Warn of another process that goes by this node's name. Before the first report of this one, the row may be that
+    of the process that it follows, and which is gone."""
+    if keeper.has_reported and namesake is not None and namesake != keeper.namesake:
+        keeper.namesake = namesake
+        hint = "stop one of them, or give it another --name: screens and `leader force` cannot tell them apart"
+        _log.warning("node.same_name", name=keeper.identity.name, other=namesake, hint=hint)
+        detail = {"name": keeper.identity.name, "pid": keeper.identity.pid, "other": namesake}
+        keeper.store.edits.record(keeper.identity.name, "node.same_name", detail)
+    keeper.has_reported = True
 
 
 def _late_jobs(keeper: Housekeeper) -> list[LateJob]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -116,6 +118,23 @@ def test_after_an_outage_no_lease_is_taken_away_for_the_length_of_one(
     assert states(cluster)["running", "schedule"] == 1
     cluster.run(10)
     assert ("running", "schedule") not in states(cluster)
+
+
+def test_two_living_nodes_of_one_name_warn_and_one_that_was_started_again_does_not(cluster: VirtualCluster) -> None:
+    told = "SELECT detail FROM events WHERE action = 'node.same_name' ORDER BY event_id"
+    first = cluster.node("one")
+    cluster.run(5)
+    first.is_alive = False
+    again = cluster.node("one")
+    again.keeper.identity = replace(again.keeper.identity, pid=2)
+    cluster.run(20)
+    assert cluster.rows(told) == []
+    second = cluster.node("one")
+    second.keeper.identity = replace(second.keeper.identity, pid=3)
+    cluster.run(20)
+    others = {json.loads(detail)["pid"]: json.loads(detail)["other"] for (detail,) in cluster.rows(told)}
+    assert others == {2: "process 3 on here", 3: "process 2 on here"}
+    assert len(cluster.rows(told)) == 2
 
 
 def _away(*_: object) -> None:

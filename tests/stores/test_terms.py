@@ -16,7 +16,7 @@ from sexton.errors import Refused
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from sexton.terms import Confirmation, ElectedBy, EndedBy, NodeReport
-from tests.support.leader_scene import rows
+from tests.support.leader_scene import rows, set_columns
 from tests.support.waiting import eventually, stays
 
 REPORT = NodeReport(
@@ -147,6 +147,15 @@ def test_takeovers_and_hand_overs_are_events(store: Store, ledger_url: str) -> N
     store.terms.leave(1)
     events = [(event.actor, event.action, json.loads(event.detail)["term"]) for event in rows(ledger_url, "events")]
     assert events == [("n1", "term.taken", 1), ("n1", "leader.left", 1)]
+
+
+def test_a_report_tells_of_another_process_that_reported_under_the_name(store: Store, ledger_url: str) -> None:
+    assert store.terms.report(REPORT) is None
+    assert store.terms.report(REPORT) is None
+    assert store.terms.report(replace(REPORT, pid=99)) == f"process {REPORT.pid} on {REPORT.address}"
+    assert store.terms.report(replace(REPORT, address="elsewhere", pid=99)) == f"process 99 on {REPORT.address}"
+    set_columns(ledger_url, "nodes", {"name": REPORT.name}, seen_at=store.now() - timedelta(seconds=6))
+    assert store.terms.report(REPORT) is None
 
 
 def test_a_nodes_row_is_refreshed_and_forgotten(store: Store, ledger_url: str) -> None:

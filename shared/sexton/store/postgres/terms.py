@@ -142,6 +142,11 @@ SELECT (SELECT term FROM cluster WHERE id = 1) = %(term)s FROM beaten
 _HEARTBEAT = "SELECT term, counter, at, confirmation FROM heartbeat WHERE id = 1"
 
 _REPORT = """
+WITH before AS MATERIALIZED (
+  SELECT format('process %%s on %%s', pid, address) AS who FROM nodes
+  WHERE name = %(name)s AND (pid, address) <> (%(pid)s, %(address)s)
+    AND seen_at BETWEEN clock_timestamp() - interval '5 s' AND clock_timestamp()),
+ put AS (
 INSERT INTO nodes (name, address, version, pid, role, confirmation, coordinator_status, jobs_warm, behind_ms,
   clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, started_at, seen_at)
 VALUES (%(name)s, %(address)s, %(version)s, %(pid)s, %(role)s, %(confirmation)s, %(coordinator_status)s, %(jobs_warm)s,
@@ -153,7 +158,8 @@ ON CONFLICT (name) DO UPDATE SET address = excluded.address, version = excluded.
   claims_upto = excluded.claims_upto, inputs_id = excluded.inputs_id, seen_at = excluded.seen_at,
   coordinator_servers = excluded.coordinator_servers, clock_jump_ms = excluded.clock_jump_ms,
   started_at = CASE WHEN nodes.pid = excluded.pid AND nodes.address = excluded.address
-                    THEN nodes.started_at ELSE excluded.started_at END
+                    THEN nodes.started_at ELSE excluded.started_at END)
+SELECT who FROM before
 """
 
 # Neither the idle nor the statement timeout sees a client that stopped between two messages of a pipeline, or while it
@@ -244,9 +250,10 @@ class PostgresTerms:
         term, counter, at, confirmation = row
         return Heartbeat(term, counter, at, Confirmation(confirmation))
 
-    def report(self, report: NodeReport) -> None:
+    def report(self, report: NodeReport) -> str | None:
         with self._connection.autocommit() as connection:
-            connection.execute(_REPORT, node_values(report))
+            row = connection.execute(_REPORT, node_values(report)).fetchone()
+        return None if row is None else str(row[0])
 
     def forget(self, node: str) -> None:
         with self._connection.autocommit() as connection:

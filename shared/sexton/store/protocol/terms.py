@@ -53,8 +53,11 @@ class TermStore(Protocol):
         """The heartbeat row as it stands."""
         ...
 
-    def report(self, report: NodeReport) -> None:
-        """Insert or refresh this node's row; ``seen_at`` becomes now."""
+    def report(self, report: NodeReport) -> str | None:
+        """Insert or refresh this node's row; ``seen_at`` becomes now.
+
+        Who reported under this name within the last 5 s, as ``process PID on ADDRESS``, if it was another process.
+        """
         ...
 
     def forget(self, node: str) -> None:

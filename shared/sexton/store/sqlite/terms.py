@@ -71,6 +71,11 @@ UPDATE heartbeat SET counter = counter + 1, at = ?, confirmation = ? WHERE id = 
 RETURNING (SELECT term FROM cluster WHERE id = 1) = term
 """
 
+_NAMESAKE = """
+SELECT pid, address FROM nodes
+WHERE name = :name AND (pid, address) <> (:pid, :address) AND seen_at BETWEEN :now - 5000000 AND :now
+"""
+
 _CONFIRMATION = """
 SELECT h.confirmation, c.leader FROM heartbeat h, cluster c
 WHERE h.id = 1 AND c.id = 1 AND h.term = ? AND c.leader IS NOT NULL
@@ -216,13 +221,16 @@ class SqliteTerms:
         term, counter, at, confirmation = row
         return Heartbeat(term, counter, from_micros(at), Confirmation(confirmation))
 
-    def report(self, report: NodeReport) -> None:
+    def report(self, report: NodeReport) -> str | None:
         values: dict[str, object] = {
             key: to_micros(value) if isinstance(value, datetime) else value
             for key, value in node_values(report).items()
         }
         with self._connection.transaction() as connection:
-            connection.execute(_REPORT, {**values, "now": self._connection.now_micros()})
+            values["now"] = self._connection.now_micros()
+            before = connection.execute(_NAMESAKE, values).fetchone()
+            connection.execute(_REPORT, values)
+        return None if before is None else f"process {before[0]} on {before[1]}"
 
     def forget(self, node: str) -> None:
         with self._connection.transaction() as connection:
