@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from kazoo.client import KazooClient
 
+from tests.screens.test_console_hang import OnTerminal
 from tests.support import reaper
 from tests.support.ensemble import ZooKeeperEnsemble
 from tests.support.postgres import PostgresServer
@@ -23,6 +24,11 @@ from tests.support.waiting import NeverHappenedError, eventually
 from tests.support.zookeeper import ZooKeeperServer
 
 ROOT = Path(__file__).parents[2]
+
+# The terminal on standard input becomes the session's own: closing it hangs the session up, as closing a window does.
+_WITH_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
 
 
 def test_a_killed_and_a_frozen_postgres_keep_their_data(own_postgres_server: PostgresServer) -> None:
@@ -167,6 +173,19 @@ def test_make_cluster_without_a_terminal_ends_in_order_and_leaves_nothing(tmp_pa
         assert not folder.exists()
         assert not file.exists()
         assert "killed" not in cluster.stderr()
+
+
+def test_make_cluster_ends_with_all_it_started_when_its_terminal_is_closed(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.env"
+    arguments = [sys.executable, "-c", _WITH_TERMINAL, sys.executable, "-m", "tests.support.cluster", str(file)]
+    with OnTerminal(arguments, program=None) as cluster:
+        eventually(lambda: b"Needs a human" in cluster.drawn, within=200, what="the console is drawn")
+        started = [cluster.process.pid, *reaper.descendants(cluster.process.pid)]
+        assert len(started) > 10
+        cluster.close()
+        cluster.process.wait(120)
+        eventually(lambda: all(map(_is_gone, started)), within=60, what="every process is gone")
+        assert not file.exists()
 
 
 def test_waiting_for_what_never_happens_says_what() -> None:

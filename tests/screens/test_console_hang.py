@@ -115,14 +115,14 @@ def test_without_a_terminal_there_is_one_sentence_and_no_hang(tmp_path: Path) ->
 
 
 class OnTerminal:
-    """A `sexton` command on a terminal of its own; what it draws is read all the time."""
+    """A `sexton` command (or another program) on a terminal of its own; what it draws is read all the time."""
 
-    def __init__(self, arguments: list[str], term: str = "xterm-256color") -> None:
+    def __init__(self, arguments: list[str], term: str = "xterm-256color", program: str | Path | None = SEXTON) -> None:
         self.drawn = b""
         self._master, slave = pty.openpty()
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
         self.process = subprocess.Popen(
-            [SEXTON, *arguments],
+            arguments if program is None else [program, *arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,
