@@ -24,8 +24,9 @@ Act = Callable[..., PythonTarget]
 
 @pytest.fixture(autouse=True)
 def all_are_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that they go together however slow this machine is."""
+    """So that they go together however slow this machine is, and no process is replaced for being frozen."""
     monkeypatch.setattr(Durations, "most_together", lambda self, function: LARGEST_HAND)
+    monkeypatch.setattr(python_process, "DEAF_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -176,7 +177,6 @@ def test_a_process_begins_nothing_that_it_was_given_long_ago(
         return tasks
 
     monkeypatch.setattr(PythonChild, "take_back", watched)
-    monkeypatch.setattr(python_process, "DEAF_SECONDS", 3600.0)  # or it would be replaced while it is frozen
     pid = int(one.run(PythonTarget("tests.support.work_module:tell_pid")).stdout)
     os.kill(pid, signal.SIGSTOP)
     token = one.start(act("late"))
