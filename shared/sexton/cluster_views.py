@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 
 from sexton.terms import CoordinatorServer, ElectedBy
 
+FAILURES_SEEN = 10
+"""So many of a job's newest runs are looked at: a row of failures may be longer than is counted."""
 COUNT_LIMIT = 10_000
 """Counts of rows stop here: a screen says "10,000+", and the query's cost stays bounded."""
 
@@ -119,6 +121,16 @@ class FailingJob:
 
 
 @dataclass(frozen=True, slots=True)
+class LostRun:
+    """A run that ended as lost and is not tried again: its worker fell silent, and what it did is unknown."""
+
+    job: str
+    scheduled_at: datetime
+    worker: str
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalView:
     """Missed ticks held for an operator."""
 
@@ -168,6 +180,7 @@ class Overview:
     settings: Mapping[str, str]  # those that were set
     halt: Halt | None = None  # None too where an older version halted it
     forced_to: str | None = None  # the node that is forced to lead, until it is confirmed
+    lost: tuple[LostRun, ...] = ()  # of the last hour, newest first; the newest 20 at most
 
     @property
     def due(self) -> int:

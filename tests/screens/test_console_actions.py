@@ -131,6 +131,7 @@ def test_a_node_is_forced_by_its_name_or_refused_where_nobody_heard_of_it(seeded
         for name, said in (("sched-9", "sched-9 cannot be forced"), ("sched-1", "sched-1 is to take the term")):
             await pilot.press("F")
             await until(pilot, lambda: isinstance(app.focused, Input), "it is asked which")
+            await sees(pilot, app, "These can: sched-1, sched-2 (leads now), sched-3")
             await press(pilot, name)
             await pilot.press("enter")
             await sees(pilot, app, said)
@@ -160,6 +161,15 @@ def test_a_clock_that_jumped_is_accepted_only_after_a_yes(seeded: Scene) -> None
     play(seeded.console(), act)
 
 
+def test_a_clock_that_nobody_doubts_is_not_asked_about(seeded: Scene) -> None:
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("C")
+        await sees(pilot, app, "no node doubts the database's clock")
+        assert app.screen is app.main
+
+    play(seeded.console(), act)
+
+
 def test_the_leaders_process_is_killed_only_after_a_yes(seeded: Scene) -> None:
     killed: list[str] = []
 
@@ -170,6 +180,7 @@ def test_the_leaders_process_is_killed_only_after_a_yes(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await pilot.press("K")
         await sees(pilot, app, "Kill sched-2?")
+        await sees(pilot, app, "Claims are written 1m00s ahead")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main, "the question is gone")
         assert killed == []

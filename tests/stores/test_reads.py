@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, delete, insert, select, text, update
 
 from sexton.claims import Origin, State
+from sexton.cluster_views import LostRun
 from sexton.decisions import SkipReason
 from sexton.errors import NotFound
 from sexton.store import read_cluster, tables
@@ -148,6 +149,23 @@ def test_jobs_that_fail_again_and_again_are_named(ledger: Ledger) -> None:
     (failing,) = ledger.reader.failing()
     assert (failing.name, failing.failed) == ("sync-eu", 7)
     assert "connection refused" in failing.error
+
+
+def test_runs_that_were_lost_lately_are_named_with_job_and_worker(ledger: Ledger) -> None:
+    assert ledger.reader.overview().lost == ()
+    runs = tables.runs
+    with ledger.write() as connection:
+        newest = connection.execute(select(runs).order_by(runs.c.finished_at.desc()).limit(1)).one()
+        lost = {**newest._mapping, "job_id": 3, "worker_id": 2, "outcome": 6}
+        for token, minutes in ((10**9, 59), (10**9 + 1, 61), (10**9 + 2, 1)):
+            ended = NOW - minutes * MINUTE
+            connection.execute(
+                insert(runs).values(**{**lost, "token": token, "scheduled_at": ended - MINUTE, "finished_at": ended})
+            )
+    assert ledger.reader.overview().lost == tuple(
+        LostRun("nightly-billing", NOW - (minutes + 1) * MINUTE, "worker-2", NOW - minutes * MINUTE)
+        for minutes in (1, 59)
+    )
 
 
 def test_a_job_page_has_next_ticks_strip_and_total(ledger: Ledger) -> None:

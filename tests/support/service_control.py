@@ -23,6 +23,8 @@ USAGE = f"services {'|'.join(ACTIONS)} zookeeper|postgres|all [NUMBER of the Zoo
 def perform(services: Services, request: str) -> str:
     """Do what is asked; the answer."""
     words = request.split()
+    if not words or words[0] in ("help", "-h", "--help"):
+        return f"ok\n{USAGE}"
     if words == ["show"]:
         return "\n".join(["ok", *describe(services)])
     action, name, number = (*words, "", "", "")[:3]

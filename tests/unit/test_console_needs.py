@@ -9,6 +9,7 @@ import pytest
 from sexton.cluster_views import (
     FailingJob,
     Lateness,
+    LostRun,
     NodeView,
     Overview,
     ProposalView,
@@ -108,7 +109,7 @@ def test_what_stops_ticks_is_urgent(changed: dict[str, Any], said: str) -> None:
     ("changed", "said"),
     [
         ({"heartbeat_age": 4.1 * SECOND}, "leader sched-2 is silent for 4.1 s: a follower takes over after 6.0 s"),
-        ({"confirmation": "unconfirmed"}, "leadership of sched-2 is unconfirmed: its election is in doubt, it goes on"),
+        ({"confirmation": "unconfirmed"}, "UNCONFIRMED: the election of sched-2 is in doubt; it goes on"),
         ({"confirmation": "degraded"}, "DEGRADED: sched-2 took over by leader lease"),
         ({"forced_to": "sched-1"}, "FORCED to sched-1"),
         (
@@ -119,7 +120,7 @@ def test_what_stops_ticks_is_urgent(changed: dict[str, Any], said: str) -> None:
             {"nodes": (replace(NODE, coordinator_servers=servers_seen("not serving", "refused", "refused")),)},
             "ZooKeeper: 0 of 3 serve (not serving: zk1:2181, refused: zk2:2181 zk3:2181); no election can be held",
         ),
-        ({"nodes": (replace(NODE, age=31 * SECOND),)}, "node sched-1 was last heard of 31 s ago"),
+        ({"nodes": (replace(NODE, age=5.1 * SECOND),)}, "node sched-1 was last heard of 5.1 s ago"),
         (
             {"nodes": (replace(NODE, clock_offset=-2 * SECOND),)},
             "clock of sched-1 differs from the database's by -2.0 s",
@@ -176,8 +177,7 @@ def test_what_the_banner_tells_in_full_is_only_named_below_it() -> None:
     halted = replace(HEALTHY, is_halted=True, confirmation="unconfirmed")
     assert [line.text for line in need_lines(halted, ())] == [
         "! HALTED (above)",
-        "· leadership of sched-2 is unconfirmed: its election is in doubt, it goes on."
-        " Next: look at ZooKeeper: `sexton cluster`",
+        "· UNCONFIRMED (above)",
     ]
     (halt, _) = needs(halted)
     assert need_line(halt).text.startswith("! HALTED: no tick is decided, no claim granted. Next: ")
@@ -191,9 +191,36 @@ def test_work_says_what_waits_runs_and_failed() -> None:
     lines = [line.text for line in work_lines(replace(HEALTHY, paused=1, failed_last_hour=3))]
     assert lines[:4] == [
         "ready 0 due, 5 ahead",
-        "running 1  parked 0  3 failed in 1 h",
+        "1 run, 0 parked, 3 failed in 1 h",
         "1 worker, 1 of 4 slots busy",
         "9 jobs, 1 paused",
+    ]
+
+
+def test_a_row_of_failures_as_long_as_was_looked_at_may_be_longer() -> None:
+    texts = [need.text for need in needs(HEALTHY, [FailingJob("bell", number, NOW, "") for number in (9, 10)])]
+    assert texts == [f"job bell failed {number} in a row: no reason given" for number in ("9", "10 or more")]
+
+
+def test_lost_runs_are_urgent_and_named_with_job_and_worker() -> None:
+    lost = (
+        LostRun("payroll", NOW - 60 * SECOND, "worker-2", NOW),
+        LostRun("payroll", NOW - 120 * SECOND, "worker-2", OLD),
+        LostRun("bell", NOW - 120 * SECOND, "worker-1", OLD),
+    )
+    found = needs(replace(HEALTHY, lost=lost))
+    assert [(need.text, need.is_urgent) for need in found] == [
+        ("job payroll: a run was lost with worker-2 (tick 02:29:00, 2 in 1 h)", True),
+        ("job bell: a run was lost with worker-1 (tick 02:28:00)", True),
+    ]
+    assert found[0].todo == "see on worker-2 what it did; again: `sexton trigger payroll`"
+
+
+def test_under_a_force_a_silent_leader_is_not_followed_before_the_force_has_lapsed() -> None:
+    found = needs(replace(HEALTHY, forced_to="sched-2", heartbeat_age=4.1 * SECOND))
+    assert [need.text for need in found] == [
+        "FORCED to sched-2, which is silent: the force lapses 15 s after its last word",
+        "leader sched-2 is silent for 4.1 s: a follower takes over after 6.0 s, once its force has lapsed",
     ]
 
 

@@ -102,8 +102,19 @@ def test_what_stops_decisions_is_an_urgent_alarm_with_what_to_do(changed: dict[s
 @pytest.mark.parametrize(
     ("changed", "text", "todo"),
     [
+        ({"confirmation": "unconfirmed"}, "UNCONFIRMED: the election of sched-2 is in doubt", "restart no node"),
         ({"confirmation": "degraded"}, "DEGRADED: sched-2 took over by leader lease", "mend ZooKeeper"),
-        ({"forced_to": "sched-1"}, "FORCED to sched-1", "leader force NODE"),
+        ({"forced_to": "sched-1"}, "FORCED to sched-1: the other nodes stand aside", "leader force --lift"),
+        (
+            {"forced_to": "sched-2", "heartbeat_age": 4.1 * SECOND},
+            "FORCED to sched-2, which is silent: the force lapses",
+            "leader force NODE",
+        ),
+        (
+            {"forced_to": "sched-1", "nodes": (replace(NODE, age=5.1 * SECOND), LEADER)},
+            "FORCED to sched-1, which is silent",
+            "leader force NODE",
+        ),
     ],
 )
 def test_what_needs_a_look_while_ticks_are_decided_is_an_alarm_too(
@@ -133,8 +144,13 @@ def test_the_clock_that_a_silent_node_doubted_is_no_alarm() -> None:
     assert alarms(replace(THREE, nodes=(LEADER, replace(NODE, clock_jump=61 * SECOND, age=31 * SECOND)))) == ()
 
 
-def test_unconfirmed_is_no_alarm_for_it_comes_and_goes_with_a_lost_connection() -> None:
-    assert alarms(replace(THREE, confirmation="unconfirmed")) == ()
+def test_what_a_silent_node_saw_of_zookeeper_is_not_shown_as_so() -> None:
+    frozen = replace(THREE.nodes[0], age=5.1 * SECOND, coordinator_servers=servers_seen("leader", "leader", "leader"))
+    overview = replace(THREE, nodes=(frozen, *THREE.nodes[1:]))
+    assert texts(overview) == [*texts(THREE)[:8], "○ sched-1  silent for 5.1 s", texts(THREE)[9]]
+    assert "○ sched-1  200 ms" in texts(replace(THREE, nodes=(replace(frozen, age=5 * SECOND),)))[-1]
+    alone = replace(THREE, nodes=(frozen,))
+    assert texts(alone)[3] == "ZooKeeper: no fresh word of its servers"
 
 
 # --- servers ----------------------------------------------------------------------------------------
@@ -207,7 +223,7 @@ def test_in_little_room_what_is_not_well_keeps_its_lines() -> None:
         "○ sched-1, sched-3",
     ]
     short = texts(replace(THREE, nodes=DOWN), 5)[3]
-    assert short == "ZooKeeper 0 of 3 serve; zk1:2181 not serving; zk2:2181 refused; zk3:2181 refused"
+    assert short == "ZooKeeper 0 of 3 serve; 1 not serving; 2 refused"
 
 
 def test_a_server_in_dispute_says_who_sees_it_otherwise() -> None:
@@ -216,7 +232,7 @@ def test_a_server_in_dispute_says_who_sees_it_otherwise() -> None:
         *THREE.nodes[1:],
     )
     assert texts(replace(THREE, nodes=nodes))[6:8] == ["  leader      zk2:2181", "    silent as sched-1 sees it"]
-    assert texts(replace(THREE, nodes=nodes), 5)[3] == "ZooKeeper 3 of 3 serve; zk2:2181 silent as sched-1 sees it"
+    assert texts(replace(THREE, nodes=nodes), 5)[3] == "ZooKeeper 3 of 3 serve; 1 in dispute"
 
 
 def test_without_zookeeper_no_servers_are_told_of() -> None:

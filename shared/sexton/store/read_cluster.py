@@ -14,12 +14,15 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, func, select, text
 
+from sexton.claims import State
 from sexton.cluster_views import (
     COUNT_LIMIT,
+    FAILURES_SEEN,
     FailingJob,
     Halt,
     Lateness,
     LatenessMinute,
+    LostRun,
     NodeView,
     ProposalView,
     QuarantinedJob,
@@ -249,11 +252,35 @@ def read_failing(connection: Connection, now: datetime) -> tuple[FailingJob, ...
     ).scalars()
     job_ids = list(dict.fromkeys(failures))[:_LISTED]
     found = []
-    for runs in newest_runs(connection, job_ids, 10).values():
+    for runs in newest_runs(connection, job_ids, FAILURES_SEEN).values():
         failed = next((place for place, run in enumerate(runs) if run.outcome not in (4, 5, 6)), len(runs))
         if failed >= FAILURES_IN_A_ROW:
             found.append(FailingJob(runs[0].job, failed, runs[0].finished_at, runs[0].error))
     return tuple(sorted(found, key=lambda job: job.name))
+
+
+def read_lost(connection: Connection, now: datetime) -> tuple[LostRun, ...]:
+    """Runs of the last hour that ended as lost, newest first; among the newest ``COUNT_LIMIT`` failures."""
+    runs, jobs, workers = tables.runs, tables.jobs, tables.workers
+    newest = (
+        select(runs.c.job_id, runs.c.scheduled_at, runs.c.worker_id, runs.c.outcome, runs.c.finished_at, runs.c.token)
+        .where(text("outcome IN (4, 5, 6)"), runs.c.finished_at > now - timedelta(hours=1))
+        .order_by(runs.c.finished_at.desc(), runs.c.token.desc())
+        .limit(COUNT_LIMIT)
+        .subquery("newest")
+    )
+    rows = connection.execute(
+        select(newest, jobs.c.name.label("job"), workers.c.name.label("worker"))
+        .select_from(newest)
+        .join(jobs, jobs.c.job_id == newest.c.job_id)
+        .outerjoin(workers, workers.c.worker_id == newest.c.worker_id)
+        .where(newest.c.outcome == State.LOST)
+        .order_by(newest.c.finished_at.desc(), newest.c.token.desc())
+        .limit(_LISTED)
+    )
+    return tuple(
+        LostRun(row.job, row.scheduled_at, row.worker or f"worker {row.worker_id}", row.finished_at) for row in rows
+    )
 
 
 def read_proposals(connection: Connection) -> tuple[ProposalView, ...]:

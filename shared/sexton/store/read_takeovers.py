@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
@@ -25,7 +25,7 @@ def read_takeovers(connection: Connection, limit: int, term: int | None = None) 
     if not rows:
         return ()
     newer = connection.execute(
-        select(table.c.term, table.c.taken_at, table.c.predecessor_ended)
+        select(table.c.term, table.c.taken_at, table.c.predecessor_ended, table.c.gap_from)
         .where(table.c.term > rows[0].term)
         .order_by(table.c.term)
         .limit(1)
@@ -44,7 +44,7 @@ def _takeover(row: Row[Any], newer: Any, totals: DecisionTotals) -> TakeoverView
         node=row.node,
         elected_by=ElectedBy(row.elected_by),
         taken_at=row.taken_at,
-        until=None if newer is None else newer.taken_at,
+        until=None if newer is None else _until(newer),
         ended_by=None if newer is None else EndedBy(newer.predecessor_ended),
         predecessor=row.predecessor,
         predecessor_ended=EndedBy(row.predecessor_ended),
@@ -55,6 +55,13 @@ def _takeover(row: Row[Any], newer: Any, totals: DecisionTotals) -> TakeoverView
         blockers_terminated=row.blockers_terminated,
         totals=totals,
     )
+
+
+def _until(newer: Any) -> datetime:
+    """When the term before `newer` ended: at its hand-over, else when the next one was taken."""
+    handed_over = EndedBy(newer.predecessor_ended) is EndedBy.RESIGNED and newer.gap_from is not None
+    ended: datetime = newer.gap_from if handed_over else newer.taken_at
+    return ended
 
 
 def _totals(connection: Connection, terms: Sequence[int]) -> dict[int, DecisionTotals]:

@@ -118,6 +118,7 @@ class LedgerReader:
                 paused=paused,
                 quarantined=quarantined,
                 proposals=read_cluster.read_proposals(connection),
+                lost=read_cluster.read_lost(connection, now),
                 counters=counters,
                 settings=settings,
             )

@@ -78,12 +78,12 @@ def halt(why: str, actor: str) -> Action:
 
 
 def lift(actor: str) -> Action:
-    """End the halt; what fell due meanwhile is decided by each job's policy."""
+    """End the halt; what fell due meanwhile runs late within its grace, older ticks go by each job's policy."""
 
     def act(store: Store) -> str:
         if not store.edits.lift_halt(actor).changed:
             raise Refused("the cluster is not halted")
-        return "the halt is lifted; what fell due meanwhile is decided by each job's policy"
+        return "the halt is lifted; ticks within their grace run late, older ones go by each job's policy"
 
     return act
 

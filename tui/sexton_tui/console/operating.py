@@ -16,6 +16,7 @@ from sexton.store.protocol import Store
 from sexton_tui.console import actions
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.lines import line
+from sexton_tui.console.core.standing import ahead_words, forceable_words
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.widgets.dialogs import AskLine, Confirm
 
@@ -67,7 +68,9 @@ class Operating(App[None]):
     @work
     async def action_halt(self) -> None:
         if self._overview is not None and self._overview.is_halted:
-            consequence = "What fell due meanwhile is decided by each job's policy for missed ticks."
+            consequence = (
+                "What fell due meanwhile runs late if it is within its grace; older ticks go by each job's policy."
+            )
             if await self.push_screen_wait(Confirm("Lift the halt?", consequence)):
                 await self._act(actions.lift(self.options.actor))
             return
@@ -77,12 +80,17 @@ class Operating(App[None]):
 
     @work
     async def action_force_leader(self) -> None:
-        node = await self.push_screen_wait(AskLine("Force which node to lead, whatever ZooKeeper says?"))
+        about = "" if self._overview is None else forceable_words(self._overview)
+        question = "Force which node to lead, whatever ZooKeeper says?"
+        node = await self.push_screen_wait(AskLine(question, about=about))
         if node is not None:
             await self._act(actions.force(node.strip(), self.options.actor))
 
     @work
     async def action_accept_clock(self) -> None:
+        if self._overview is not None and all(node.clock_jump is None for node in self._overview.nodes):
+            self._say("no node doubts the database's clock: there is nothing to accept")
+            return
         consequence = "Look at the clock of its machine first: ticks up to what it reads are decided."
         if await self.push_screen_wait(Confirm("Take the database's clock for the truth?", consequence)):
             await self._act(actions.accept_clock(self.options.actor))
@@ -93,7 +101,8 @@ class Operating(App[None]):
         if kill is None:
             return
         leader = None if self._overview is None else self._overview.leader
-        consequence = "With SIGKILL, as a crash would. Claims were written ahead: no tick is lost."
+        ahead = "" if self._overview is None else ahead_words(self._overview)
+        consequence = f"With SIGKILL, as a crash would. {ahead}"
         if await self.push_screen_wait(Confirm(f"Kill {leader or 'the leader'}?", consequence)):
             try:
                 self._say(await self._errands(lambda _: kill(), WRITE_WITHIN))

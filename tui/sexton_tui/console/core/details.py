@@ -7,6 +7,7 @@ from datetime import datetime
 from sexton.claims import State
 from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton.settings import format_duration
+from sexton.terms import EndedBy
 from sexton.views import ClaimView, JobDetail, RunOutput, TakeoverDetail
 from sexton_tui.console.core.lines import BAD, DIM, STRONG, WARN, Line, line, text_lines
 from sexton_tui.console.core.overview import decided_words, gap_words
@@ -130,7 +131,9 @@ def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
     lines = [
         line(
             (f"term {takeover.term}: {takeover.node}", STRONG),
-            f" took over from {before}, which {_HOW_ENDED[takeover.predecessor_ended.value]}"
+            " leads again, after its own term ended under a force"
+            if takeover.predecessor == takeover.node and takeover.predecessor_ended is EndedBy.FORCED
+            else f" took over from {before}, which {_HOW_ENDED[takeover.predecessor_ended.value]}"
             if takeover.predecessor
             else f" leads, {_HOW_ENDED[takeover.predecessor_ended.value]}",
         ),

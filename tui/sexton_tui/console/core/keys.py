@@ -37,7 +37,7 @@ _KEYS = (
     ("h", "halt the cluster, or lift the halt: no tick is decided, no claim granted meanwhile; asks why"),
     ("F", "force a node to lead, whatever ZooKeeper says; asks which"),
     ("C", "accept the database's clock after it jumped"),
-    ("K", "kill the leader's process (only in `sexton up`)"),
+    ("K", "kill the leader's process (in `sexton up` and `make cluster`)"),
     ("ctrl+p", "the command palette"),
     ("q", "leave"),
 )

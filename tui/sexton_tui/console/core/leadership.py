@@ -5,6 +5,7 @@ Where there is little room (80 x 24), what is well is told in one line, so that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -150,14 +151,16 @@ def _servers_lines(overview: Overview, found: Sequence[ServerSeen]) -> list[Line
 def _servers_line(found: Sequence[ServerSeen], *, with_troubles: bool = True) -> Line:
     """How many of the servers serve; shortly, which do not."""
     if not found:
-        return line("ZooKeeper", (": no node has told of its servers yet", DIM))
+        return line("ZooKeeper", (": no fresh word of its servers", DIM))
     serving = sum(server.serves for server in found)
     style = PLAIN if serving == len(found) else WARN if has_quorum(found) else BAD
     told: list[Part] = ["ZooKeeper ", (f"{serving} of {len(found)} serve", style)]
     if with_troubles:
-        troubles = [f"{server.address} {server.state}" for server in found if not server.serves]
-        troubles += [f"{server.address} {_otherwise(server)}" for server in found if server.otherwise and server.serves]
-        told += [(f"; {trouble}", style or WARN) for trouble in troubles]
+        # Counted, for a narrow block cuts addresses off; the needs name them.
+        troubles = Counter(server.state for server in found if not server.serves)
+        if in_dispute := sum(bool(server.otherwise) for server in found if server.serves):
+            troubles["in dispute"] = in_dispute
+        told += [(f"; {number} {trouble}", style or WARN) for trouble, number in troubles.items()]
     return line(*told)
 
 

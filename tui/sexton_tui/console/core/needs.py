@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sexton.cluster_views import FailingJob, Overview, Undecided
+from sexton.cluster_views import FAILURES_SEEN, FailingJob, Overview, Undecided
 from sexton.settings import settings_from_rows
 from sexton_tui.console.core.standing import (
     NODE_SILENCE,
@@ -18,7 +18,7 @@ from sexton_tui.console.core.standing import (
     servers,
     word,
 )
-from sexton_tui.console.core.words import duration, plural
+from sexton_tui.console.core.words import duration, instant, plural
 
 OVERDUE = timedelta(seconds=30)
 UNDECIDED = timedelta(seconds=10)
@@ -46,6 +46,7 @@ def needs(
         *_leadership(overview),
         *_undecided(overview, undecided),
         *_work(overview),
+        *_lost(overview),
         *_jobs(overview, failing),
         *_nodes(overview),
     ]
@@ -58,10 +59,8 @@ def _leadership(overview: Overview) -> list[Need]:
     if told is not Word.NO_LEADER and overview.heartbeat_age > late_beat(overview):
         silent = f"leader {overview.leader} is silent for {duration(overview.heartbeat_age)}"
         session = duration(settings_from_rows(overview.settings).session)
-        found.append(Need(f"{silent}: a follower takes over after {session}", is_urgent=False))
-    elif told is Word.UNCONFIRMED:
-        doubted = f"leadership of {overview.leader} is unconfirmed: its election is in doubt, it goes on"
-        found.append(Need(doubted, is_urgent=False, todo="look at ZooKeeper: `sexton cluster`"))
+        waits = "" if overview.forced_to is None else ", once its force has lapsed"
+        found.append(Need(f"{silent}: a follower takes over after {session}{waits}", is_urgent=False))
     if swallowed := overview.counters.get("swallowed", 0):
         found.append(
             Need(f"{plural(swallowed, 'tick')} swallowed: a decided tick met an older claim; run `sexton audit`")
@@ -112,20 +111,37 @@ def _work(overview: Overview) -> list[Need]:
     return found
 
 
+def _lost(overview: Overview) -> list[Need]:
+    """Runs that nobody tries again: whether their work was done only a human can find out."""
+    found = []
+    for job, worker in dict.fromkeys((run.job, run.worker) for run in overview.lost):
+        ticks = [run.scheduled_at for run in overview.lost if (run.job, run.worker) == (job, worker)]
+        several = "" if len(ticks) == 1 else f", {len(ticks)} in 1 h"
+        told = f"job {job}: a run was lost with {worker} (tick {instant(ticks[0], overview.now)}{several})"
+        found.append(Need(told, todo=f"see on {worker} what it did; again: `sexton trigger {job}`"))
+    return found
+
+
 def _jobs(overview: Overview, failing: Sequence[FailingJob]) -> list[Need]:
     found = [Need(f"job {job.name} is quarantined: {job.reason}") for job in overview.quarantined]
     found += [
-        Need(f"job {job.name} failed {job.failed} in a row: {job.error or 'no reason given'}", is_urgent=False)
+        Need(f"job {job.name} failed {_in_a_row(job)} in a row: {job.error or 'no reason given'}", is_urgent=False)
         for job in failing
     ]
     return found
+
+
+def _in_a_row(job: FailingJob) -> str:
+    """No more than the newest runs are looked at."""
+    return f"{job.failed} or more" if job.failed >= FAILURES_SEEN else str(job.failed)
 
 
 def _nodes(overview: Overview) -> list[Need]:
     found = []
     for node in overview.nodes:
         if node.age > NODE_SILENCE:
-            found.append(Need(f"node {node.name} was last heard of {duration(node.age)} ago", is_urgent=False))
+            if node.name != overview.leader or overview.heartbeat_age <= late_beat(overview):  # else told above
+                found.append(Need(f"node {node.name} was last heard of {duration(node.age)} ago", is_urgent=False))
             continue
         if abs(node.clock_offset) > CLOCK_LIMIT:
             off = duration(node.clock_offset)

@@ -62,7 +62,7 @@ def work_lines(overview: Overview) -> list[Line]:
     busy = sum(worker.busy for worker in alive)
     lines = [
         line(f"ready {count(overview.due)} due, {count(overview.ahead)} ahead", _catch_up(overview)),
-        line(f"running {count(overview.running)}  parked {count(overview.parked)}  ", failed, (" in 1 h", DIM)),
+        line(f"{count(overview.running)} run, {count(overview.parked)} parked, ", failed, (" in 1 h", DIM)),
         line(f"{plural(len(alive), 'worker')}, {busy} of {slots} slots busy"),
         line(plural(overview.jobs, "job"), *([f", {count(overview.paused)} paused"] if overview.paused else [])),
     ]

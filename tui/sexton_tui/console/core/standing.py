@@ -19,7 +19,12 @@ from sexton.terms import CoordinatorServer
 from sexton_tui.console.core.words import duration, instant
 
 HEARTBEAT_SILENCE = timedelta(seconds=10)
-NODE_SILENCE = timedelta(seconds=30)
+NODE_SILENCE = timedelta(seconds=5)
+"""A node reports every second or two: what one says that was silent for longer than this is no longer shown as so."""
+NODE_GONE = timedelta(seconds=30)
+"""From then on a node is not counted on to take over."""
+FORCE_SILENCE = timedelta(seconds=15)
+"""A node that is silent for longer cannot be forced, and a force of it lapses."""
 
 
 class Word(StrEnum):
@@ -89,7 +94,7 @@ def late_beat(overview: Overview) -> timedelta:
 
 
 def living(overview: Overview) -> tuple[NodeView, ...]:
-    """The nodes heard of lately."""
+    """The nodes whose word is fresh."""
     return tuple(node for node in overview.nodes if node.age <= NODE_SILENCE)
 
 
@@ -122,12 +127,39 @@ def leader_session(overview: Overview) -> str:
     return next((node.coordinator_status for node in living(overview) if node.name == overview.leader), "")
 
 
+def forceable_words(overview: Overview) -> str:
+    """Which nodes could be forced to lead now."""
+    able = [
+        f"{node.name}{' (leads now)' if node.name == overview.leader else ''}"
+        for node in overview.nodes
+        if node.age <= FORCE_SILENCE and node.inputs_id == overview.inputs_id
+    ]
+    return (
+        f"These can: {', '.join(able)}" if able else "None can: no node with the cluster's inputs was heard of lately"
+    )
+
+
+def ahead_words(overview: Overview) -> str:
+    """What becomes of ticks if the leader dies now."""
+    upto = overview.claims_upto
+    if not settings_from_rows(overview.settings).horizon or upto is None or upto <= overview.now:
+        return "No claims are written ahead: the next leader decides what fell due meanwhile."
+    return f"Claims are written {duration(upto - overview.now)} ahead: until then no tick is missed."
+
+
 # --- alarms -----------------------------------------------------------------------------------------
 
 
 def alarms(overview: Overview) -> tuple[Alarm, ...]:
     """All that must not be overlooked on any screen, worst first."""
-    found = [*_halted(overview), *_leaderless(overview), *_clock(overview), *_degraded(overview), *_forced(overview)]
+    found = [
+        *_halted(overview),
+        *_leaderless(overview),
+        *_clock(overview),
+        *_unconfirmed(overview),
+        *_degraded(overview),
+        *_forced(overview),
+    ]
     return tuple(sorted(found, key=lambda alarm: not alarm.is_urgent))
 
 
@@ -155,12 +187,16 @@ def _leaderless(overview: Overview) -> list[Alarm]:
 def _who_may_lead(overview: Overview) -> str:
     """What to do about it: whether a node will take over, when, or what keeps them."""
     # A node of the leader's name that follows was started again after the leader's end.
-    others = [node for node in living(overview) if node.name != overview.leader or node.role != "leader"]
+    others = [
+        node
+        for node in overview.nodes
+        if node.age <= NODE_GONE and (node.name != overview.leader or node.role != "leader")
+    ]
     if not others:
         return "no node lives: start `sexton scheduler`"
     if not any(node.inputs_id == overview.inputs_id for node in others):
         return "no node has the cluster's inputs: `sexton cluster`"
-    found = servers(others)
+    found = servers([node for node in others if node.age <= NODE_SILENCE])
     if uses_zookeeper(overview) and found and not has_quorum(found):
         after = duration(settings_from_rows(overview.settings).failover_database_after)
         return f"ZooKeeper is away: a node takes over after {after}; mend ZooKeeper"
@@ -179,6 +215,14 @@ def _clock(overview: Overview) -> list[Alarm]:
     return [Alarm(f"CLOCK IN DOUBT: {jumped}; {who}", "set it right, or `sexton clock accept` if it is right now")]
 
 
+def _unconfirmed(overview: Overview) -> list[Alarm]:
+    if word(overview) is not Word.UNCONFIRMED:
+        return []
+    how = f"the election of {overview.leader} is in doubt; it goes on, ticks are decided"
+    todo = "restart no node; mend ZooKeeper" if uses_zookeeper(overview) else "restart no node: `sexton cluster`"
+    return [Alarm(f"UNCONFIRMED: {how}", todo, is_urgent=False)]
+
+
 def _degraded(overview: Overview) -> list[Alarm]:
     if word(overview) is not Word.DEGRADED:
         return []
@@ -190,4 +234,11 @@ def _forced(overview: Overview) -> list[Alarm]:
     if overview.forced_to is None:
         return []
     told = f"FORCED to {overview.forced_to}: the other nodes stand aside until it is confirmed"
-    return [Alarm(told, f"force another if {overview.forced_to} is dead: `sexton leader force NODE`", is_urgent=False)]
+    todo = "nothing; `sexton leader force --lift` ends it, `leader force NODE` moves it"
+    node = next((node for node in overview.nodes if node.name == overview.forced_to), None)
+    beats_late = overview.leader == overview.forced_to and overview.heartbeat_age > late_beat(overview)
+    if beats_late or node is None or node.age > NODE_SILENCE:
+        lapses = f"the force lapses {duration(FORCE_SILENCE)} after its last word"
+        told = f"FORCED to {overview.forced_to}, which is silent: {lapses}"
+        todo = "wait, or force another: `sexton leader force NODE`"
+    return [Alarm(told, todo, is_urgent=False)]

@@ -39,16 +39,18 @@ class AskLine(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
 
-    def __init__(self, question: str, *, value: str = "", required: bool = True, empty: str = "") -> None:
+    def __init__(
+        self, question: str, *, value: str = "", required: bool = True, empty: str = "", about: str = ""
+    ) -> None:
         super().__init__()
-        self._question = question
+        self._question = [line((question, STRONG)), *([line(about)] if about else [])]
         self._value = value
         self._required = required
         self._empty = empty
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Static(content_of([line((self._question, STRONG))]))
+            yield Static(content_of(self._question))
             yield Input(value=self._value, id="answer", max_length=500, select_on_focus=True)
             hint = "enter: done   escape: leave it" + (f"   {self._empty}" if self._empty else "")
             yield Static(content_of([line((hint, DIM))]), id="hint")
