@@ -90,7 +90,7 @@ def _by(overview: Overview, told: Word) -> str:
     if told is Word.CONFIRMED and uses_zookeeper(overview):
         return "ZooKeeper"  # however the term was taken
     if told is Word.DEGRADED or (told is Word.CONFIRMED and overview.elected_by is ElectedBy.DATABASE):
-        return "leader lease"
+        return "by lease"
     return "forced" if overview.elected_by is ElectedBy.FORCED else ""
 
 
@@ -160,7 +160,8 @@ def _servers_line(found: Sequence[ServerSeen], *, with_troubles: bool = True) ->
         troubles = Counter(server.state for server in found if not server.serves)
         if in_dispute := sum(bool(server.otherwise) for server in found if server.serves):
             troubles["in dispute"] = in_dispute
-        told += [(f"; {number} {trouble}", style or WARN) for trouble, number in troubles.items()]
+        if len(troubles) == 1:  # of several, no room
+            told += [(f"; {number} {trouble}", style or WARN) for trouble, number in troubles.items()]
     return line(*told)
 
 
