@@ -151,6 +151,15 @@ def test_jobs_that_fail_again_and_again_are_named(ledger: Ledger) -> None:
     assert "connection refused" in failing.error
 
 
+def test_a_term_that_was_handed_over_ended_at_its_hand_over_not_when_the_next_was_taken(ledger: Ledger) -> None:
+    takeovers, handed_over = tables.takeovers, TAKEOVER_AT - 5 * SECOND
+    with ledger.write() as connection:
+        resigned = {"predecessor_ended": "resigned", "gap_from": handed_over}
+        connection.execute(update(takeovers).where(takeovers.c.term == 41).values(**resigned))
+    _, before, *_ = ledger.reader.takeovers(3)
+    assert (before.term, before.until, before.ended_by) == (40, handed_over, EndedBy.RESIGNED)
+
+
 def test_runs_that_were_lost_lately_are_named_with_job_and_worker(ledger: Ledger) -> None:
     assert ledger.reader.overview().lost == ()
     runs = tables.runs

@@ -35,8 +35,8 @@ def status(
     """Who leads, how late things are, and what needs a human.
 
     Exit code 1 if a human is needed now: no leader, halted, the clock in doubt, ticks undecided or claims waiting too
-    long, a queue without workers, a quarantined job, a proposal to answer. 0 with warnings, such as unconfirmed or
-    degraded: the schedule goes on.
+    long, a queue without workers, a quarantined job, a proposal to answer, a run lost in the last hour. 0 with
+    warnings, such as unconfirmed or degraded: the schedule goes on.
     """
     database = masked_url(invocation_of(ctx).settings().database)
     with open_cluster(ctx, read_only=True) as store:
