@@ -37,6 +37,7 @@ def test_who_campaigns_again_after_resigning_queues_behind_the_others(
     becomes(first, Standing.ELECTED)
     second.campaign()
     becomes(second, Standing.WAITING)
+    is_lined_up(second)  # waiting begins before its znode is there
     first.resign()
     first.campaign()
     becomes(second, Standing.ELECTED)
