@@ -15,10 +15,10 @@ from itertools import islice
 from typing import Protocol
 
 from sexton.cron_expression import CronExpression
-from sexton.cron_ticks import CronTicks
 from sexton.cron_unions import count_together
 from sexton.errors import InvalidSchedule
 from sexton.progressions import Progression
+from sexton.wall_clock_ticks import ChangeRule, GapRule, OverlapRule, WallClockTicks
 from sexton.zone_clock import clock_of
 
 TICK_ENGINE_VERSION: int = 1
@@ -88,14 +88,26 @@ def _from_seconds(seconds: int) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class CronSchedule(Schedule):
-    """A cron expression on the wall clock of a zone, with the default rule for clock changes (R1, R2)."""
+    """A cron expression on the wall clock of a zone. ``gap`` and ``overlap`` choose for fixed times (R2) alone; an
+    expression that follows elapsed time (R1) takes no other than the defaults (InvalidSchedule)."""
 
     cron: CronExpression
     zone: str
-    _ticks: CronTicks = field(init=False, repr=False, compare=False)
+    gap: GapRule = GapRule.SHIFT
+    overlap: OverlapRule = OverlapRule.FIRST
+    _ticks: WallClockTicks = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_ticks", CronTicks(self.cron, clock_of(self.zone)))
+        if self.cron.follows_elapsed_time and (self.gap, self.overlap) != (GapRule.SHIFT, OverlapRule.FIRST):
+            raise InvalidSchedule(
+                f"cron expression {self.cron.text!r} follows elapsed time, because its minute or hour field starts "
+                "with *: dst has no choice there; remove dst, or list the minutes and hours (such as 0-23)"
+            )
+        object.__setattr__(self, "_ticks", WallClockTicks(self.cron.readings, self.rule, clock_of(self.zone)))
+
+    @property
+    def rule(self) -> ChangeRule:
+        return ChangeRule(self.gap, self.overlap, self.cron.follows_elapsed_time)
 
     def next_after(self, instant: datetime) -> datetime | None:
         tick = self._ticks.first_from(_seconds_floor(instant) + 1)
@@ -247,7 +259,7 @@ def _count_group(group: tuple[Schedule, ...], after: datetime, upto: datetime) -
     intervals = [part.milliseconds for part in group if isinstance(part, EverySchedule)]
     clock = clock_of(crons[0].zone if crons else "UTC")
     start, stop = ((instant - _EPOCH) // _MILLISECOND + 1 for instant in (after, upto))
-    return count_together([part.cron for part in crons], intervals, clock, start, stop)
+    return count_together([(part.cron.readings, part.rule) for part in crons], intervals, clock, start, stop)
 
 
 @dataclass(frozen=True, slots=True)
