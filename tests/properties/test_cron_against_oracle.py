@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.schedules import CronSchedule, EverySchedule, Schedule, UnionSchedule
+from sexton.schedule_unions import UnionSchedule
+from sexton.schedules import EverySchedule, Schedule
+from sexton.wall_clock_schedules import CronSchedule
 from sexton.wall_clock_ticks import GapRule, OverlapRule
 from sexton.zone_clock import clock_of
 from sexton.zones import load_zone, zone_names

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sexton.decisions import Cause, Interval, PlannedJob, RevisionInForce, SkipReason
 from sexton.jobs import MissedPolicy
 from sexton.missed_ticks import Fire, FireKind, MissedPlan, decide_missed
-from sexton.schedules import EverySchedule, InstantsSchedule, Schedule, UnionSchedule
+from sexton.schedule_unions import UnionSchedule
+from sexton.schedules import EverySchedule, InstantsSchedule, Schedule
 from sexton.tick_view import tick_jitter
 from tests.support.planned_jobs import NOON, ago, job, revision, rules
 

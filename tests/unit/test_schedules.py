@@ -9,16 +9,10 @@ import pytest
 
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.schedules import (
-    TICK_ENGINE_VERSION,
-    BoundedSchedule,
-    CronSchedule,
-    EverySchedule,
-    InstantsSchedule,
-    Schedule,
-    UnionSchedule,
-    schedule_from_spec,
-)
+from sexton.schedule_specs import schedule_from_spec
+from sexton.schedule_unions import UnionSchedule
+from sexton.schedules import TICK_ENGINE_VERSION, BoundedSchedule, EverySchedule, InstantsSchedule, Schedule
+from sexton.wall_clock_schedules import CronSchedule
 from tests.support.effort import with_lines_run
 
 

@@ -15,7 +15,7 @@ from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import BAD
 from sexton.jobfiles.yaml_nodes import Mapping
 from sexton.jobs import CommandTarget, JobDefinition, MissedRules, PythonTarget, RetryRules, ShellTarget, Target
-from sexton.schedules import schedule_from_spec
+from sexton.schedule_specs import schedule_from_spec
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(microseconds=1)
 _ALL_NAMES = [key.name for key in JOB_KEYS]
