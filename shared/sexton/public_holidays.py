@@ -18,19 +18,24 @@ def holiday_data_version() -> str:
     return version("holidays")
 
 
-def check_region(code: str) -> None:
-    """Return if the package knows the region; else raise InvalidSchedule with what is near."""
+def region_of(code: str) -> str:
+    """The region's code as the package spells it. Raises InvalidSchedule, with what is near, where it knows none."""
     import holidays
 
     country, _, part = code.partition("-")
+    country = country.upper()
     known = holidays.list_supported_countries(include_aliases=False)
     if country not in known:
         raise InvalidSchedule(
             f"holidays region {code[:20]!r} is not known; write a country's ISO code such as DE, or DE-BE for a part"
         )
-    if part and part not in known[country]:
-        parts = ", ".join(f"{country}-{one}" for one in known[country])
-        raise InvalidSchedule(f"holidays region {code[:20]!r} is not known; {country} has {parts or 'no parts'}")
+    if not part:
+        return country
+    for one in known[country]:
+        if one.casefold() == part.casefold():
+            return f"{country}-{one}"
+    parts = ", ".join(f"{country}-{one}" for one in known[country])
+    raise InvalidSchedule(f"holidays region {code[:20]!r} is not known; {country} has {parts or 'no parts'}")
 
 
 @cache

@@ -27,7 +27,7 @@ from sexton.audit import (
 )
 from sexton.claims import Origin
 from sexton.inputs import own_inputs
-from sexton.jobs import firing_rules
+from sexton.job_rules import firing_rules
 from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import Schedule
 from sexton.store.protocol import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from sexton.clock import Clock
-from sexton.jobs import PythonTarget
+from sexton.targets import PythonTarget
 from sexton_worker.core.runs import EndedRun, Ending
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.ending import ended_process, machine_fault, not_started
