@@ -20,7 +20,7 @@ from psycopg import sql
 
 from sexton.claims import Origin
 from sexton.decisions import CursorMove, NewClaim, TickBatch
-from sexton.jobs import FiringRules
+from sexton.job_rules import FiringRules
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.store import PostgresStore
 from sexton.store.postgres.tick_commit import commit_values

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import psycopg
 
-from sexton.jobs import CommandTarget, JobDefinition
+from sexton.jobs import JobDefinition
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, JobChange, Store, StoreOptions
 from sexton.store.schema import upgrade
+from sexton.targets import CommandTarget
 from tests.support.postgres import PostgresServer
 
 SEXTON = Path(sys.executable).parent / "sexton"

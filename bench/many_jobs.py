@@ -15,7 +15,8 @@ import psycopg
 from bench.planning import schedule_texts
 from sexton.claims import Overlap
 from sexton.inputs import own_inputs
-from sexton.jobs import CommandTarget, JobDefinition, PythonTarget
+from sexton.jobs import JobDefinition
+from sexton.targets import CommandTarget, PythonTarget
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLACE_OF_NAME = "job-@"
@@ -51,7 +52,7 @@ def fill(url: str, kinds: Sequence[JobDefinition], count: int) -> None:
             "numbers": list(range(len(kinds))),
             "definitions": [kind.to_text() for kind in kinds],
             "schedules": [kind.schedule_text(kind.name) for kind in kinds],
-            "firings": [kind.firing_text() for kind in kinds],
+            "firings": [kind.firing_text(kind.name) for kind in kinds],
             "first": last + 1,
             "last": last + count,
             "kinds": len(kinds),

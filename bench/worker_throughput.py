@@ -19,8 +19,8 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from sexton.claims import Overlap, State
-from sexton.jobs import CommandTarget, PythonTarget, Target
 from sexton.store.tables import claims, runs
+from sexton.targets import CommandTarget, PythonTarget, Target
 from tests.support.claim_rows import claim_values
 from tests.support.postgres import PostgresServer
 from tests.support.processes import ProcessGroup

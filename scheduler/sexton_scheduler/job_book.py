@@ -11,8 +11,9 @@ import json
 from collections.abc import Iterable
 
 from sexton.decisions import LateClaim, LateJob, PlannedJob, RevisionInForce
-from sexton.jobs import FiringRules, firing_rules
-from sexton.schedules import Schedule, schedule_from_spec
+from sexton.job_rules import FiringRules, firing_rules
+from sexton.schedule_specs import schedule_from_spec
+from sexton.schedules import Schedule
 from sexton.store.protocol import JobRow, LateJobRow, RevisionRow, TickStore
 from sexton_scheduler.core.planner import Planner, Quarantine
 from sexton_scheduler.core.takeover import reconcile

@@ -16,11 +16,12 @@ from itertools import pairwise
 from math import gcd
 from typing import NamedTuple, Protocol
 
-from sexton.cron_expression import CronExpression
 from sexton.cron_readings import DAY_SECONDS, Readings
-from sexton.cron_ticks import live_readings
 from sexton.progressions import Progression, count_union
+from sexton.wall_clock_ticks import ChangeRule, live_readings
 from sexton.zone_clock import Span, ZoneClock
+
+CronPart = tuple[Readings, ChangeRule]
 
 _FEW, _COARSE = 8, 50
 _ALL_TIMES = (1 << DAY_SECONDS) - 1
@@ -86,10 +87,11 @@ class _Live(NamedTuple):
     pattern: _Pattern
     made_up_from: int
     first: int
+    stop: int
 
 
 def count_together(
-    crons: Sequence[CronExpression], intervals: Sequence[Progression], clock: ZoneClock, start: int, stop: int
+    crons: Sequence[CronPart], intervals: Sequence[Progression], clock: ZoneClock, start: int, stop: int
 ) -> int:
     """How many instants in [start, stop) are a tick of at least one expression or interval.
 
@@ -118,7 +120,7 @@ def _at(residue: int, intervals: Iterable[Progression]) -> list[Progression]:
 
 
 def _count_seconds(
-    crons: Sequence[CronExpression], intervals: Sequence[Progression], clock: ZoneClock, start: int, stop: int
+    crons: Sequence[CronPart], intervals: Sequence[Progression], clock: ZoneClock, start: int, stop: int
 ) -> int:
     """`count_together` of what falls on one millisecond of the second; all in seconds."""
     total = 0
@@ -126,19 +128,20 @@ def _count_seconds(
         span = clock.span_at(start)
         live = _live(crons, intervals, span)
         low, high = start + span.offset, min(stop, span.end) + span.offset
-        for cut, following in pairwise(sorted({low, high, *(one.first for one in live if low < one.first < high)})):
-            total += _count([one.pattern for one in live if one.first <= cut], cut, following)
+        edges = {edge for one in live for edge in (one.first, one.stop) if low < edge < high}
+        for cut, following in pairwise(sorted({low, high, *edges})):
+            total += _count([one.pattern for one in live if one.first <= cut < one.stop], cut, following)
         if span.start >= start:
             total += _is_only_made_up(live, span.start + span.offset)
         start = span.end
     return total
 
 
-def _live(crons: Sequence[CronExpression], intervals: Sequence[Progression], span: Span) -> list[_Live]:
-    shown_from = span.start + span.offset
+def _live(crons: Sequence[CronPart], intervals: Sequence[Progression], span: Span) -> list[_Live]:
+    shown_from, stop = span.start + span.offset, span.end + span.offset
     return [
-        *(_Live(_Expression(cron.readings), *live_readings(span, cron.follows_elapsed_time)[:2]) for cron in crons),
-        *(_Live(_shown_at(span.offset, interval), shown_from, shown_from) for interval in intervals),
+        *(_Live(_Expression(readings), *live_readings(span, rule)) for readings, rule in crons),
+        *(_Live(_shown_at(span.offset, interval), shown_from, shown_from, stop) for interval in intervals),
     ]
 
 
@@ -149,7 +152,7 @@ def _shown_at(offset: int, interval: Progression) -> _Interval:
 
 def _is_only_made_up(live: Sequence[_Live], shown: int) -> bool:
     """Whether jumped-over readings fire at this first reading after the jump, and nothing fires there anyway."""
-    if any(one.first <= shown and one.pattern.matches(shown) for one in live):
+    if any(one.first <= shown < one.stop and one.pattern.matches(shown) for one in live):
         return False
     return any(one.made_up_from < one.first and one.pattern.count(one.made_up_from, one.first) > 0 for one in live)
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sexton.claims import Origin
-from sexton.jobs import FiringRules
+from sexton.job_rules import FiringRules
 from sexton.schedules import Schedule
 
 

@@ -24,7 +24,7 @@ from sexton.decisions import (
     RevisionInForce,
     SkipReason,
 )
-from sexton.jobs import CatchUpOrder, MissedPolicy
+from sexton.job_rules import CatchUpOrder, MissedPolicy
 from sexton.missed_reasons import ReasonNumbers, reason_sentence
 from sexton.missed_ticks import HOLD_ABOVE_DETAIL, effective_within
 from sexton.settings import format_duration

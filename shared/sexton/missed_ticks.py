@@ -29,10 +29,10 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
 from sexton.decisions import Cause, JobDecision, NewProposal, NewSkip, PlannedJob, RevisionInForce, SkipReason
-from sexton.jobs import CatchUpOrder, MissedPolicy
+from sexton.job_rules import CatchUpOrder, MissedPolicy
 from sexton.missed_reasons import ReasonNumbers, reason_sentence
 from sexton.settings import format_duration
-from sexton.tick_view import MICROSECOND, Stretch, stretches, tick_jitter
+from sexton.tick_view import MICROSECOND, Stretch, stretches
 
 DEFAULT_WITHIN = timedelta(days=1)
 HOLD_ABOVE_DETAIL = "held: the pass would fire more ticks than catch_up.hold_above"
@@ -166,7 +166,7 @@ def _pieces(job: PlannedJob, now: datetime, punctual: timedelta) -> Iterator[_Pi
             if count:
                 yield _Piece(stretch, stretch.after, stretch.upto, count, _Age.PAUSED, timedelta(0))
         else:
-            yield from _aged(job.job_id, stretch, now, live_after)
+            yield from _aged(stretch, now, live_after)
 
 
 def _any_older(job: PlannedJob, cuts: Iterable[Stretch], than: datetime) -> bool:
@@ -174,12 +174,12 @@ def _any_older(job: PlannedJob, cuts: Iterable[Stretch], than: datetime) -> bool
     for stretch in cuts:
         if not stretch.is_paused:
             for tick in stretch.ticks(stretch.after, than):
-                if tick + tick_jitter(job.job_id, tick, stretch.revision.firing.jitter) <= than:
+                if tick + stretch.revision.firing.jitter_of(tick) <= than:
                     return True
     return False
 
 
-def _aged(job_id: int, stretch: Stretch, now: datetime, live_after: datetime) -> Iterator[_Piece]:
+def _aged(stretch: Stretch, now: datetime, live_after: datetime) -> Iterator[_Piece]:
     """Cut a stretch by age. With jitter, ticks near a limit are asked one by one, the rest goes by arithmetic."""
     revision = stretch.revision
     jitter = revision.firing.jitter
@@ -188,7 +188,7 @@ def _aged(job_id: int, stretch: Stretch, now: datetime, live_after: datetime) ->
     old_before = min(max(now - revision.firing.missed.grace, expired_before), live_after)
 
     def age_of(tick: datetime) -> _Age:
-        due = tick + tick_jitter(job_id, tick, jitter)
+        due = tick + revision.firing.jitter_of(tick)
         if due > live_after:
             return _Age.LIVE
         if due < expired_before:
@@ -325,7 +325,7 @@ def _fires(job: PlannedJob, outcomes: list[_Outcome]) -> tuple[Fire, ...]:
     fires = [
         Fire(
             scheduled_at=tick,
-            jitter=tick_jitter(job.job_id, tick, outcome.piece.stretch.revision.firing.jitter),
+            jitter=outcome.piece.stretch.revision.firing.jitter_of(tick),
             kind=(kind := _KINDS[outcome.piece.age]),
             revision=outcome.piece.stretch.revision,
             is_paced=kind is FireKind.CATCH_UP or (kind is FireKind.LATE and late > 1),
@@ -373,7 +373,7 @@ def _decision(
         now=now,
         fired_first=min(fired, default=None),
         fired_last=max(fired, default=None),
-        lateness=now - max(fired) - tick_jitter(job.job_id, max(fired), revision.firing.jitter) if fired else None,
+        lateness=now - max(fired) - revision.firing.jitter_of(max(fired)) if fired else None,
         fired=counts[None],
         skipped=tuple((o.reason, o.count, o.detail) for o in missed if o.reason is not None),
         is_forced=force_hold,

@@ -8,27 +8,21 @@ share one can share its computation.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Protocol
 
-from sexton.cron_expression import CronExpression
-from sexton.cron_ticks import CronTicks
-from sexton.cron_unions import count_together
 from sexton.errors import InvalidSchedule
 from sexton.progressions import Progression
-from sexton.zone_clock import clock_of
 
 TICK_ENGINE_VERSION: int = 1
 """Raised only when the arithmetic changes, so that equal specifications may mean other ticks (invariant 8)."""
 
 MIN_INTERVAL = timedelta(seconds=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-_DAY_SECONDS = 86_400
-_MAX_INTERVAL_MS = 36_525 * _DAY_SECONDS * 1_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 
 
 class Schedule(Protocol):
@@ -72,64 +66,23 @@ class Schedule(Protocol):
             tick = self.previous_before(tick)
 
 
-def _seconds_floor(instant: datetime) -> int:
-    since = instant - _EPOCH
-    return since.days * _DAY_SECONDS + since.seconds
-
-
-def _seconds_ceiling(instant: datetime) -> int:
-    since = instant - _EPOCH
-    return since.days * _DAY_SECONDS + since.seconds + (since.microseconds > 0)
-
-
-def _from_seconds(seconds: int) -> datetime:
-    return _EPOCH + timedelta(0, seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class CronSchedule(Schedule):
-    """A cron expression on the wall clock of a zone, with the default rule for clock changes (R1, R2)."""
-
-    cron: CronExpression
-    zone: str
-    _ticks: CronTicks = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_ticks", CronTicks(self.cron, clock_of(self.zone)))
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        tick = self._ticks.first_from(_seconds_floor(instant) + 1)
-        return None if tick is None else _from_seconds(tick)
-
-    def previous_before(self, instant: datetime) -> datetime | None:
-        tick = self._ticks.last_upto(_seconds_ceiling(instant) - 1)
-        return None if tick is None else _from_seconds(tick)
-
-    def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
-        count = self._ticks.count(_seconds_floor(after) + 1, _seconds_floor(upto) + 1)
-        return count if limit is None else min(count, limit)
-
-    def contains(self, instant: datetime) -> bool:
-        return not instant.microsecond and self._ticks.contains(_seconds_floor(instant))
-
-
 @dataclass(frozen=True, slots=True)
 class EverySchedule(Schedule):
     """Fixed elapsed time: every instant that is a whole number of intervals from the anchor, before it as well as
     after it (`start` says from when a job runs; the anchor only sets the phase)."""
 
     interval: timedelta
-    anchor: datetime = _EPOCH
+    anchor: datetime = EPOCH
     _interval_ms: int = field(init=False, repr=False, compare=False)
     _anchor_ms: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.interval < MIN_INTERVAL or self.interval % _MILLISECOND:
+        if self.interval < MIN_INTERVAL or self.interval % MILLISECOND:
             raise InvalidSchedule(
                 f"every: {self.interval} is not at least 1s in whole milliseconds; write such as 'every: 15m'"
             )
-        object.__setattr__(self, "_interval_ms", self.interval // _MILLISECOND)
-        object.__setattr__(self, "_anchor_ms", (_on_grid(self.anchor, "anchor") - _EPOCH) // _MILLISECOND)
+        object.__setattr__(self, "_interval_ms", self.interval // MILLISECOND)
+        object.__setattr__(self, "_anchor_ms", (on_grid(self.anchor, "anchor") - EPOCH) // MILLISECOND)
 
     @property
     def milliseconds(self) -> Progression:
@@ -138,11 +91,11 @@ class EverySchedule(Schedule):
 
     def _steps(self, instant: datetime) -> int:
         """Whole intervals from the anchor to `instant`, rounded down."""
-        return ((instant - _EPOCH) // _MILLISECOND - self._anchor_ms) // self._interval_ms
+        return ((instant - EPOCH) // MILLISECOND - self._anchor_ms) // self._interval_ms
 
     def _at(self, steps: int) -> datetime | None:
         try:
-            return _EPOCH + timedelta(milliseconds=self._anchor_ms + steps * self._interval_ms)
+            return EPOCH + timedelta(milliseconds=self._anchor_ms + steps * self._interval_ms)
         except OverflowError:
             return None
 
@@ -150,7 +103,7 @@ class EverySchedule(Schedule):
         return self._at(self._steps(instant) + 1)
 
     def previous_before(self, instant: datetime) -> datetime | None:
-        before_ms = -((_EPOCH - instant) // _MILLISECOND) - 1  # the last millisecond before `instant`
+        before_ms = -((EPOCH - instant) // MILLISECOND) - 1  # the last millisecond before `instant`
         return self._at((before_ms - self._anchor_ms) // self._interval_ms)
 
     def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
@@ -158,7 +111,7 @@ class EverySchedule(Schedule):
         return count if limit is None else min(count, limit)
 
     def contains(self, instant: datetime) -> bool:
-        milliseconds, rest = divmod(instant - _EPOCH, _MILLISECOND)
+        milliseconds, rest = divmod(instant - EPOCH, MILLISECOND)
         return not rest and (milliseconds - self._anchor_ms) % self._interval_ms == 0
 
 
@@ -169,7 +122,7 @@ class InstantsSchedule(Schedule):
     instants: tuple[datetime, ...]
 
     def __post_init__(self) -> None:
-        listed = {_on_grid(instant, "at").astimezone(UTC) for instant in self.instants}
+        listed = {on_grid(instant, "at").astimezone(UTC) for instant in self.instants}
         object.__setattr__(self, "instants", tuple(sorted(listed)))
 
     def next_after(self, instant: datetime) -> datetime | None:
@@ -187,67 +140,6 @@ class InstantsSchedule(Schedule):
     def contains(self, instant: datetime) -> bool:
         position = bisect_left(self.instants, instant)
         return position < len(self.instants) and self.instants[position] == instant
-
-
-@dataclass(frozen=True, slots=True)
-class UnionSchedule(Schedule):
-    """Several parts as one set of ticks."""
-
-    parts: tuple[Schedule, ...]
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        ticks = [tick for part in self.parts if (tick := part.next_after(instant)) is not None]
-        return min(ticks, default=None)
-
-    def previous_before(self, instant: datetime) -> datetime | None:
-        ticks = [tick for part in self.parts if (tick := part.previous_before(instant)) is not None]
-        return max(ticks, default=None)
-
-    def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
-        """Cron parts of one zone and intervals are counted together by arithmetic. Where other parts are mixed in
-        (listed instants, a second zone), the most frequent kind is counted, and of the others the ticks that it lacks,
-        one by one."""
-        groups = self._groups()
-        counts = [_count_group(group, after, upto) for group in groups]
-        by_count = sorted(range(len(groups)), key=lambda i: counts[i], reverse=True)
-        total = max(counts, default=0)
-        counted = [part for i in by_count[:1] for part in groups[i]]
-        for i in by_count[1:]:
-            for tick in UnionSchedule(groups[i]).between(after, upto):
-                if limit is not None and total >= limit:
-                    return limit
-                total += not any(part.contains(tick) for part in counted)
-            counted.extend(groups[i])
-        return total if limit is None else min(total, limit)
-
-    def _groups(self) -> list[tuple[Schedule, ...]]:
-        """The parts, put together as far as they can be counted together."""
-        crons: dict[str, list[Schedule]] = {}
-        intervals: list[Schedule] = []
-        others: list[Schedule] = []
-        for part in self.parts:
-            if isinstance(part, CronSchedule):
-                crons.setdefault(part.zone, []).append(part)
-            elif isinstance(part, EverySchedule):
-                intervals.append(part)
-            else:
-                others.append(part)
-        together = list(crons.values()) or [[]]
-        together[0].extend(intervals)
-        return [tuple(group) for group in [*together, *([part] for part in others)] if group]
-
-    def contains(self, instant: datetime) -> bool:
-        return any(part.contains(instant) for part in self.parts)
-
-
-def _count_group(group: tuple[Schedule, ...], after: datetime, upto: datetime) -> int:
-    if len(group) == 1:
-        return group[0].count_between(after, upto)
-    crons = [part for part in group if isinstance(part, CronSchedule)]
-    intervals = [part.milliseconds for part in group if isinstance(part, EverySchedule)]
-    clock = clock_of(crons[0].zone if crons else "UTC")
-    start, stop = ((instant - _EPOCH) // _MILLISECOND + 1 for instant in (after, upto))
-    return count_together([part.cron for part in crons], intervals, clock, start, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,66 +179,8 @@ class BoundedSchedule(Schedule):
         return (self.start is None or self.start <= instant) and (self.end is None or instant < self.end)
 
 
-def schedule_from_spec(spec: Mapping[str, object]) -> Schedule:
-    """The schedule that a revision's stored specification describes.
-
-    `{"parts": [{"cron": "0 2 * * *"} | {"every_ms": 900000, "anchor": "1970-01-01T00:00:00Z"} | {"at": [...]}],
-    "timezone": "Europe/Berlin", "start": null, "end": null, "hash_seed": "name"}`; instants are ISO 8601 with offset,
-    `hash_seed` matters only where a cron part uses H. Raises InvalidSchedule.
-    """
-    parts = spec.get("parts")
-    if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
-        raise InvalidSchedule("schedule has no parts; give at least one of cron, every or at")
-    zone, seed = str(spec.get("timezone") or "UTC"), str(spec.get("hash_seed") or "")
-    clock_of(zone)  # a wrong zone is refused even where no part asks for it
-    schedules = tuple(_part_from_spec(part, zone, seed) for part in parts)
-    schedule = schedules[0] if len(schedules) == 1 else UnionSchedule(schedules)
-    start, end = _optional_instant(spec, "start"), _optional_instant(spec, "end")
-    if start is None and end is None:
-        return schedule
-    if start is not None and end is not None and start >= end:
-        raise InvalidSchedule(
-            f"schedule ends at {end.isoformat()}, not after its start {start.isoformat()}: it never fires"
-        )
-    return BoundedSchedule(schedule, start, end)
-
-
-def _part_from_spec(part: object, zone: str, seed: str) -> Schedule:
-    if not isinstance(part, Mapping):
-        raise InvalidSchedule(f"schedule part {part!r} is not a mapping; give cron, every or at")
-    if "cron" in part:
-        return CronSchedule(CronExpression.parse(str(part["cron"]), hash_seed=seed), zone)
-    if "every_ms" in part:
-        anchor = _instant(part["anchor"], "anchor") if part.get("anchor") else _EPOCH
-        return EverySchedule(_milliseconds(part["every_ms"]), anchor)
-    if "at" in part:
-        listed = part["at"]
-        if not isinstance(listed, Sequence) or isinstance(listed, str):
-            raise InvalidSchedule(f"at: {listed!r} is not a list of instants; write such as [2026-12-24T17:00:00Z]")
-        return InstantsSchedule(tuple(_instant(text, "at") for text in listed))
-    raise InvalidSchedule(f"schedule part with {', '.join(map(str, part)) or 'no keys'} is not one of cron, every, at")
-
-
-def _milliseconds(value: object) -> timedelta:
-    if not isinstance(value, int) or abs(value) > _MAX_INTERVAL_MS:
-        raise InvalidSchedule(f"every_ms: {value!r} is not a whole number of milliseconds up to 100 years")
-    return timedelta(milliseconds=value)
-
-
-def _optional_instant(spec: Mapping[str, object], key: str) -> datetime | None:
-    value = spec.get(key)
-    return None if value is None else _instant(value, key)
-
-
-def _instant(text: object, key: str) -> datetime:
-    try:
-        instant = datetime.fromisoformat(str(text))
-    except ValueError:
-        raise InvalidSchedule(f"{key}: {text!r} is not an instant; write such as 2026-12-24T17:00:00Z") from None
-    return _on_grid(instant, key).astimezone(UTC)
-
-
-def _on_grid(instant: datetime, key: str) -> datetime:
+def on_grid(instant: datetime, key: str) -> datetime:
+    """The instant itself; raises InvalidSchedule where it has no offset or is finer than a millisecond."""
     if instant.tzinfo is None:
         raise InvalidSchedule(f"{key}: {instant.isoformat()} has no offset; write such as 2026-12-24T17:00:00Z")
     if instant.microsecond % 1000:

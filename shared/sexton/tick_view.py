@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 
 from sexton.decisions import PlannedJob, RevisionInForce
 
@@ -69,11 +68,3 @@ def next_tick(job: PlannedJob, after: datetime) -> tuple[datetime, bool] | None:
         if tick is not None and tick <= stretch.upto:
             return tick, stretch.is_paused
     return None
-
-
-def tick_jitter(job_id: int, tick: datetime, upto: timedelta) -> timedelta:
-    """The delay of this tick: whole milliseconds in ``[0, upto]``, the same on every node (invariant 8)."""
-    if not upto:
-        return timedelta(0)
-    digest = blake2b(f"{job_id} {tick.isoformat()}".encode(), digest_size=8).digest()
-    return timedelta(milliseconds=int.from_bytes(digest, "big") % (upto // timedelta(milliseconds=1) + 1))

@@ -7,6 +7,7 @@ second (zones have changed at odd seconds), for a block of 2^25 seconds (388 day
 
 from datetime import UTC, datetime
 from functools import cache
+from itertools import accumulate
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -14,7 +15,7 @@ from sexton.zones import load_zone
 
 _BLOCK_BITS = 25
 _SAMPLE_SECONDS = 1 << 18  # no zone has ever changed and changed back within three days; a test compares with tzdata
-_LOOK_BACK_SECONDS = 4 * 86_400  # more than the longest repetition, the day that Alaska and Kwajalein lived twice
+_LOOK_AROUND_SECONDS = 4 * 86_400  # more than the longest repetition, the day that Alaska and Kwajalein lived twice
 _FIRST_INSTANT = int(datetime(2, 1, 1, tzinfo=UTC).timestamp())
 _LAST_INSTANT = int(datetime(9998, 1, 1, tzinfo=UTC).timestamp())
 
@@ -23,14 +24,16 @@ class Span(NamedTuple):
     """The instants [start, end), in Unix seconds, during which local time is UTC + `offset`.
 
     `frontier` is the latest reading that the clock had reached before `start`. Below `start + offset`, the readings
-    between were jumped over; above it, those between are shown again. Blocks cut spans without changing any clock:
-    there `frontier` is `start + offset`.
+    between were jumped over; above it, those between are shown again. `ahead` is its mirror: the earliest reading that
+    the clock will show from `end` on. Below `end + offset`, the readings between will be shown again. Blocks cut spans
+    without changing any clock: there both are the reading at the cut.
     """
 
     start: int
     end: int
     offset: int
     frontier: int
+    ahead: int
 
 
 class ZoneClock:
@@ -85,18 +88,28 @@ class ZoneClock:
         return right
 
     def _find_spans(self, block_start: int, block_end: int) -> tuple[Span, ...]:
-        start = block_start - _LOOK_BACK_SECONDS
+        start, stop = block_start - _LOOK_AROUND_SECONDS, block_end + _LOOK_AROUND_SECONDS
         offset = self.offset_at(start)
-        frontier = start + offset
-        spans = []
-        for change, next_offset in [*self.changes_between(start, block_end - 1), (block_end, offset)]:
-            if change > block_start:
-                cut = max(start, block_start)
-                reached = max(frontier, cut + offset) if cut > start else frontier
-                spans.append(Span(cut, change, offset, reached))
-            frontier = max(frontier, change + offset)
+        stretches = []
+        for change, next_offset in [*self.changes_between(start, stop - 1), (stop, offset)]:
+            stretches.append((start, change, offset))
             start, offset = change, next_offset
-        return tuple(spans)
+        frontiers = accumulate((end + offset for _, end, offset in stretches), max)
+        aheads = [*accumulate((start + offset for start, _, offset in reversed(stretches)), min)][::-1]
+        first, last = stretches[0], stretches[-1]
+        reached_before = [first[0] + first[2], *frontiers]
+        shown_after = [*aheads[1:], last[1] + last[2]]
+        return tuple(
+            Span(
+                max(start, block_start),
+                min(end, block_end),
+                offset,
+                reached if start >= block_start else max(reached, block_start + offset),
+                shown if end <= block_end else min(shown, block_end + offset),
+            )
+            for (start, end, offset), reached, shown in zip(stretches, reached_before, shown_after, strict=False)
+            if end > block_start and start < block_end
+        )
 
 
 @cache

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from sexton.jobs import CommandTarget, JobDefinition, MissedPolicy, MissedRules
+from sexton.job_rules import MissedPolicy, MissedRules
+from sexton.jobs import JobDefinition
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, JobChange, Store, StoreOptions
 from sexton.store.schema import upgrade
 from sexton.store.tables import from_micros
+from sexton.targets import CommandTarget
 from tests.support.postgres import PostgresServer
 from tests.support.processes import ProcessGroup, RunningProcess
 from tests.support.waiting import eventually

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sexton.jobs import CommandTarget, JobDefinition
+from sexton.jobs import JobDefinition
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, JobChange, Store, StoreOptions
 from sexton.store.schema import upgrade
+from sexton.targets import CommandTarget
 from tests.support.processes import ProcessGroup, RunningProcess
 from tests.support.waiting import eventually
 from tests.support.zookeeper import ZooKeeperServer

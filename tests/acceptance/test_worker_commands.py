@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
+from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton_worker.core.output_tail import KEPT_BYTES
 from sexton_worker.core.runs import Ending, StopReason
 from tests.support.runs import Runs, is_alive

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from sexton.claims import OnWorkerLost, Overlap, State
-from sexton.jobs import PythonTarget, RetryRules
+from sexton.job_rules import RetryRules
+from sexton.targets import PythonTarget
 from tests.support import reaper
 from tests.support.postgres import PostgresServer
 from tests.support.processes import ProcessGroup, RunningProcess

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sexton.jobs import PythonTarget
+from sexton.targets import PythonTarget
 from sexton_worker import context
 from sexton_worker.core.output_tail import KEPT_BYTES
 from sexton_worker.core.runs import EndedRun, Ending, StopReason

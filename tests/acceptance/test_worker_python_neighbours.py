@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sexton.jobs import PythonTarget
+from sexton.targets import PythonTarget
 from sexton_worker.core.runs import Ending, StopReason
 from tests.support.runs import Runs, is_alive
 from tests.support.source_tree import ROOT

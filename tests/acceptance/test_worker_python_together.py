@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sexton.jobs import CommandTarget, PythonTarget, Target
+from sexton.targets import CommandTarget, PythonTarget, Target
 from sexton_worker.core.chunks import LARGEST_HAND, Durations
 from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.execution import RunOrder

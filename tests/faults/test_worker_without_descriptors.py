@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sexton.claims import OnWorkerLost, State
-from sexton.jobs import PythonTarget
+from sexton.targets import PythonTarget
 from tests.support.processes import ProcessGroup
 from tests.support.waiting import eventually
 from tests.support.worker_trial import LONG, TRUE, WorkerTrial

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.schedules import CronSchedule, EverySchedule, Schedule, UnionSchedule
+from sexton.schedule_unions import UnionSchedule
+from sexton.schedules import EverySchedule, Schedule
+from sexton.wall_clock_schedules import CronSchedule
+from sexton.wall_clock_ticks import GapRule, OverlapRule
 from sexton.zone_clock import clock_of
 from sexton.zones import load_zone, zone_names
 from tests.support.cron_oracle import SECOND, Oracle
@@ -123,6 +126,44 @@ def test_ticks_are_those_of_a_clock_on_the_wall(text: str, window: tuple[str, da
     ticks = oracle.walk(load_zone(zone), after, upto)
     assert oracle.map_readings(load_zone(zone), after, upto) == ticks, "the two oracles must agree before they judge"
     assert_all_questions_agree(schedule, after, upto, ticks)
+
+
+FIXED_TIMES = st.tuples(st.integers(0, 59), st.sampled_from(["0", "1", "2", "0-3", "23", "0-23"])).map(
+    lambda two: f"{two[0]} {two[1]} * * *"
+)
+
+
+@settings(around, max_examples=120)
+@given(
+    st.one_of(FIXED_TIMES, EXPRESSIONS),
+    windows(),
+    st.sampled_from(GapRule),
+    st.sampled_from(["first", "second", "both"]),
+)
+@example(
+    "30 2 * * *",
+    ("Europe/Berlin", datetime(2026, 10, 24, 5, tzinfo=UTC), datetime(2026, 10, 26, tzinfo=UTC)),
+    GapRule.SHIFT,
+    "second",
+)
+@example(
+    "30 2 * * *",
+    ("Europe/Berlin", datetime(2026, 3, 28, 5, tzinfo=UTC), datetime(2026, 3, 30, tzinfo=UTC)),
+    GapRule.SKIP,
+    "both",
+)
+def test_a_job_s_own_choice_for_changed_clocks_is_kept(
+    text: str, window: tuple[str, datetime, datetime], gap: GapRule, overlap: str
+) -> None:
+    zone, after, upto = window
+    cron = schedule_of(text, zone).cron
+    assume(not cron.follows_elapsed_time)
+    schedule = CronSchedule(cron, zone, gap, OverlapRule(overlap))
+    ticks = Oracle(text).walk(load_zone(zone), after, upto, gap=gap, overlap=overlap)
+    assert_all_questions_agree(schedule, after, upto, ticks)
+    both = UnionSchedule((schedule, CronSchedule(CronExpression.parse("17 * * * *"), zone)))
+    hourly = Oracle("17 * * * *").walk(load_zone(zone), after, upto)
+    assert_all_questions_agree(both, after, upto, sorted({*ticks, *hourly}))
 
 
 @settings(around, max_examples=12)

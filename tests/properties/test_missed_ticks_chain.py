@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sexton.decisions import Cause, Interval, PlannedJob, RevisionInForce, SkipReason
-from sexton.jobs import MissedPolicy
+from sexton.job_rules import MissedPolicy
 from sexton.missed_ticks import Fire, FireKind, MissedPlan, decide_missed
-from sexton.schedules import EverySchedule, InstantsSchedule, Schedule, UnionSchedule
-from sexton.tick_view import tick_jitter
+from sexton.schedule_unions import UnionSchedule
+from sexton.schedules import EverySchedule, InstantsSchedule, Schedule
 from tests.support.planned_jobs import NOON, ago, job, revision, rules
 
 seconds = st.integers(0, 3600)
@@ -113,7 +113,7 @@ def test_the_rules_hold_for_each_tick_alone(planned: PlannedJob, force_hold: boo
     for tick, in_force in ticks.items():
         verdict = decided[tick]
         missed = in_force.firing.missed
-        age = NOON - tick - tick_jitter(planned.job_id, tick, in_force.firing.jitter)
+        age = NOON - tick - in_force.firing.jitter_of(tick)
         paused = any(p.since < tick <= (p.until or NOON) for p in planned.pauses)
         if paused or age < timedelta(0):
             assert verdict is SkipReason.PAUSED if paused else _kind(verdict) is FireKind.LIVE

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sexton.claims import Origin, State
-from sexton.jobs import MissedPolicy, MissedRules
+from sexton.job_rules import MissedPolicy, MissedRules
 from sexton.store.ledger_snapshot import audit_ledger
 from sexton.store.tables import from_micros
 from sexton_tui.simulation.cluster import SimulatedCluster, Simulation

@@ -22,7 +22,7 @@ from itertools import pairwise
 
 from sexton.claims import Origin
 from sexton.decisions import CursorMove, NewClaim, NewSkip, SkipReason, TickBatch
-from sexton.jobs import FiringRules
+from sexton.job_rules import FiringRules
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import EditRoutine
 from sexton.store.postgres.store import PostgresStore

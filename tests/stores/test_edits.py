@@ -10,7 +10,7 @@ import pytest
 from sexton.claims import Origin, State
 from sexton.decisions import Interval, NewProposal
 from sexton.errors import InvalidSetting, NotFound, Refused
-from sexton.jobs import MissedRules
+from sexton.job_rules import MissedRules
 from sexton.store.protocol import ChangeDone, ChangeKind, JobChange, Store
 from sexton.terms import Strategy
 from tests.support.claim_rows import ClaimRows

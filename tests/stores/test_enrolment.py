@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from sexton.jobs import CommandTarget, JobDefinition
+from sexton.jobs import JobDefinition
 from sexton.store.protocol import ChangeKind, JobChange, Store
 from sexton.store.tables import revisions
+from sexton.targets import CommandTarget
 
 
 def test_revisions_applied_before_the_first_node_belong_to_the_inputs_it_brings(store: Store) -> None:

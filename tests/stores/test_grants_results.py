@@ -12,9 +12,11 @@ import pytest
 from sqlalchemy import insert
 
 from sexton.claims import Origin, State
-from sexton.jobs import CommandTarget, JobDefinition, MissedRules
+from sexton.job_rules import MissedRules
+from sexton.jobs import JobDefinition
 from sexton.store.protocol import Channel, Grant, RunResult, StepRequest, StepResult, Store
 from sexton.store.tables import revisions
+from sexton.targets import CommandTarget
 from tests.stores.conftest import OpenAnother
 from tests.support.claim_rows import MINUTE, START, ClaimRows, now
 from tests.support.waiting import eventually
@@ -257,7 +259,7 @@ def write_revision(rows: ClaimRows, job_id: int, revision: int, definition: JobD
                 revision=revision,
                 definition=definition.to_text(),
                 schedule=definition.schedule_text("seed"),
-                firing=definition.firing_text(),
+                firing=definition.firing_text(definition.name),
                 inputs_id="inputs",
                 in_force_since=START,
                 applied_at=START,

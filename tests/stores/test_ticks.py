@@ -18,7 +18,7 @@ from sexton.decisions import (
     NewSkip,
     SkipReason,
 )
-from sexton.jobs import FiringRules
+from sexton.job_rules import FiringRules
 from sexton.store.protocol import ChangeKind, Channel, JobChange, JobRow, Store
 from tests.support.claim_rows import ClaimRows
 from tests.support.leader_scene import (

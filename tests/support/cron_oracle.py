@@ -114,17 +114,30 @@ class Oracle:
             day += DAY
         return False
 
-    def walk(self, zone: ZoneInfo, after: datetime, upto: datetime, step: timedelta = MINUTE) -> list[datetime]:
+    def walk(
+        self,
+        zone: ZoneInfo,
+        after: datetime,
+        upto: datetime,
+        step: timedelta = MINUTE,
+        gap: str = "shift",
+        overlap: str = "first",
+    ) -> list[datetime]:
         """The ticks in (after, upto]. `step` divides every offset of the zone in that time."""
         instant = after.replace(second=0, microsecond=0) - LONGEST_REPETITION
         shown: set[datetime] = set()
+        last_shown = _last_showings(zone, instant, upto, step) if overlap == "second" else {}
         before = (instant - step).astimezone(zone).replace(tzinfo=None)
         ticks = []
         while instant <= upto:
             reading = instant.astimezone(zone).replace(tzinfo=None, fold=0)
-            is_due = self.matches(reading) and (self.is_wild or reading not in shown)
+            is_due = self.matches(reading) and (
+                self.is_wild
+                or overlap == "both"
+                or (last_shown[reading] == instant if overlap == "second" else reading not in shown)
+            )
             jumped_over = before + step
-            while jumped_over < reading and not self.is_wild and not is_due:
+            while jumped_over < reading and not self.is_wild and not is_due and gap == "shift":
                 is_due = self.matches(jumped_over) and jumped_over not in shown
                 jumped_over += step
             if is_due and instant > after:
@@ -155,6 +168,16 @@ class Oracle:
         while not (first := _shown_at(later, zone)):
             later += MINUTE
         return {min(first)}
+
+
+def _last_showings(zone: ZoneInfo, first: datetime, upto: datetime, step: timedelta) -> dict[datetime, datetime]:
+    """When each reading is shown for the last time, for all that are shown in [first, upto]."""
+    showings: dict[datetime, datetime] = {}
+    instant = first
+    while instant <= upto + LONGEST_REPETITION:
+        showings[instant.astimezone(zone).replace(tzinfo=None, fold=0)] = instant
+        instant += step
+    return showings
 
 
 def _shown_at(reading: datetime, zone: ZoneInfo) -> set[datetime]:

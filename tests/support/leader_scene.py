@@ -10,9 +10,11 @@ from sqlalchemy import create_engine, select
 
 from sexton.claims import Origin
 from sexton.decisions import CursorMove, NewClaim, TickBatch
-from sexton.jobs import CommandTarget, FiringRules, JobDefinition
+from sexton.job_rules import FiringRules
+from sexton.jobs import JobDefinition
 from sexton.store import tables
 from sexton.store.protocol import ChangeKind, JobChange, JobRow, Store
+from sexton.targets import CommandTarget
 from sexton.terms import ElectedBy
 
 SECOND = timedelta(seconds=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from sexton.decisions import GrowingSkip, Interval, PlannedJob, RevisionInForce
-from sexton.jobs import CatchUpOrder, FiringRules, MissedPolicy, MissedRules
+from sexton.job_rules import CatchUpOrder, FiringRules, MissedPolicy, MissedRules
 from sexton.schedules import EverySchedule, InstantsSchedule, Schedule
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)

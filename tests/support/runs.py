@@ -11,8 +11,10 @@ from typing import Any, Self
 
 from sexton.claims import OnWorkerLost, Origin
 from sexton.clock import SystemClock
-from sexton.jobs import RetryRules, RunRules, Target
+from sexton.job_rules import RetryRules
+from sexton.jobs import RunRules
 from sexton.store.protocol import Grant
+from sexton.targets import Target
 from sexton_worker.core.runs import EndedRun, StopReason
 from sexton_worker.execution import RunOrder
 from sexton_worker.process_execution import ProcessExecution

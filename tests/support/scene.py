@@ -15,8 +15,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert
 
 from sexton.claims import Origin, Overlap, State
-from sexton.jobs import CommandTarget, JobDefinition, MissedPolicy, MissedRules
+from sexton.job_rules import MissedPolicy, MissedRules
+from sexton.jobs import JobDefinition
 from sexton.store import tables
+from sexton.targets import CommandTarget
 
 NOW = datetime(2026, 3, 29, 2, 30, 41, 250_000, tzinfo=UTC)
 TAKEOVER_AT = datetime(2026, 3, 29, 2, 13, 7, tzinfo=UTC)
@@ -167,7 +169,7 @@ def _seed_job(connection: Connection, job: SceneJob, now: datetime) -> None:
             revision=1,
             definition=definition.to_text(),
             schedule=definition.schedule_text(definition.name),
-            firing=definition.firing_text(),
+            firing=definition.firing_text(definition.name),
             inputs_id="2026b/1",
             in_force_since=applied,
             applied_at=applied,

@@ -8,10 +8,12 @@ from typing import Any
 
 from sexton.clock import Clock, Wakeup
 from sexton.inputs import own_inputs
-from sexton.jobs import CommandTarget, JobDefinition, MissedPolicy, MissedRules
+from sexton.job_rules import MissedPolicy, MissedRules
+from sexton.jobs import JobDefinition
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, Channel, JobChange, Store, StoreOptions
 from sexton.store.tables import from_micros
+from sexton.targets import CommandTarget
 from sexton_scheduler.election.candidate import Candidate, NodeIdentity
 from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.heartbeat import HeartbeatLoop

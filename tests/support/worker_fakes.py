@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from sexton.clock import Wakeup
 from sexton.errors import DatabaseUnreachable
-from sexton.jobs import CommandTarget, JobDefinition
+from sexton.jobs import JobDefinition
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Grant, Renewal, RunResult, StepRequest, StepResult, Store
+from sexton.targets import CommandTarget
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
 

@@ -11,11 +11,12 @@ from typing import Any
 from sqlalchemy import insert, select, update
 
 from sexton.claims import State
-from sexton.jobs import CommandTarget, JobDefinition, ShellTarget, Target
+from sexton.jobs import JobDefinition
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from sexton.store.schema import upgrade
 from sexton.store.tables import claims, revisions, runs, settings, workers
+from sexton.targets import CommandTarget, ShellTarget, Target
 from tests.support.claim_rows import START, ClaimRows, claim_values, now
 from tests.support.processes import ProcessGroup, RunningProcess
 from tests.support.source_tree import ROOT
@@ -77,7 +78,7 @@ class WorkerTrial:
                 "revision": 1,
                 "definition": definition.to_text(),
                 "schedule": definition.schedule_text(definition.name),
-                "firing": definition.firing_text(),
+                "firing": definition.firing_text(definition.name),
                 "inputs_id": "",
                 "in_force_since": START,
                 "applied_at": START,

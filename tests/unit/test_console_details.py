@@ -10,9 +10,9 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
 
 from sexton.claims import State
-from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton.store import tables as stored
 from sexton.store.reads import LedgerReader
+from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton.views import RunFilter
 from sexton_tui.console.core import details, tables
 from sexton_tui.console.core.keys import PANES, help_lines

@@ -13,7 +13,7 @@ import pytest
 
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.schedules import CronSchedule
+from sexton.wall_clock_schedules import CronSchedule
 from sexton.zones import load_zone
 from tests.support.effort import with_lines_run
 

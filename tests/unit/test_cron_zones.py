@@ -13,7 +13,7 @@ import pytest
 
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.schedules import CronSchedule
+from sexton.wall_clock_schedules import CronSchedule
 from sexton.zone_clock import Span, ZoneClock, clock_of
 from sexton.zones import load_zone, zone_data_version, zone_names
 

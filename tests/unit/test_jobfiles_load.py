@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from sexton.claims import OnWorkerLost, Overlap
 from sexton.errors import InvalidJobFile, NotFound
+from sexton.job_rules import CatchUpOrder, DstRules, ExcludeRules, MissedPolicy, MissedRules, RetryRules
 from sexton.jobfiles import sources
 from sexton.jobfiles.keys import JOB_KEYS
 from sexton.jobfiles.load import LoadedJob, load_job_files, load_job_text
-from sexton.jobs import (
-    CatchUpOrder,
-    CommandTarget,
-    JobDefinition,
-    MissedPolicy,
-    MissedRules,
-    PythonTarget,
-    RetryRules,
-    ShellTarget,
-)
+from sexton.jobs import JobDefinition
+from sexton.targets import CommandTarget, PythonTarget, ShellTarget
+from sexton.wall_clock_ticks import GapRule
 
 MINIMAL = "version: 1\njobs:\n  a: {schedule: '0 5 * * *', command: [x]}\n"
 
@@ -39,11 +33,12 @@ jobs:
       - "0 2 * * *"
       - {every: 1h30m, anchor: 2026-01-01T00:00:00+01:00}
       - {at: ["2026-12-24T18:00:00+01:00", 2026-12-24T17:00:00Z]}
+      - {calendar: {months: 1}, at: "02:30", start: 2026-01-31, month_end: skip}
     start: 2026-01-01T00:00:00Z
     end: null
-    exclude: {}
-    jitter: 0s
-    dst: {gap: shift}
+    exclude: {dates: [2026-12-25, 2026-05-01, 2026-12-25], weekdays: [sat, SUN], holidays: [de-be]}
+    jitter: 90s
+    dst: {gap: skip}
     hash_seed: old-billing
     enabled: false
     python: billing.jobs:nightly
@@ -90,12 +85,16 @@ def test_every_key_reaches_the_definition_and_defaults_merge_by_key() -> None:
             {"cron": "0 2 * * *"},
             {"every_ms": 5_400_000, "anchor": "2025-12-31T23:00:00Z"},
             {"at": ["2026-12-24T17:00:00Z"]},
+            {"calendar": {"months": 1}, "at": "02:30:00", "start": "2026-01-31", "month_end": "skip"},
         ),
         target=PythonTarget(
             "billing.jobs:nightly", (1, 2.5, True, None, "text", ["x"], {"k": "z"}), {"day": "2026-01-01"}
         ),
         timezone="Europe/Berlin",
         start=datetime(2026, 1, 1, tzinfo=UTC),
+        exclude=ExcludeRules((date(2026, 5, 1), date(2026, 12, 25)), (0, 6), ("DE-BE",)),
+        jitter=timedelta(seconds=90),
+        dst=DstRules(GapRule.SKIP),
         hash_seed="old-billing",
         enabled=False,
         env={"A": "from-defaults", "B": "2"},
@@ -299,4 +298,4 @@ def test_a_loaded_job_knows_where_it_stands() -> None:
     (job,) = load_job_text(FULL, "full.yaml").jobs
     assert isinstance(job, LoadedJob)
     assert (job.file, job.line, job.column) == ("full.yaml", 8, 3)
-    assert job.renamed_from_at == (42, 19)
+    assert job.renamed_from_at == (43, 19)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sexton.claims import Origin
 from sexton.decisions import Cause, LateClaim, LateJob, LatePlan
-from sexton.jobs import MissedPolicy, MissedRules
+from sexton.job_rules import MissedPolicy, MissedRules
 from sexton.late_claims import FIRES, decide_late, newly_fired, with_starts
 from tests.support.planned_jobs import MINUTELY, NOON, ago, revision, rules
 

@@ -9,16 +9,10 @@ import pytest
 
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.schedules import (
-    TICK_ENGINE_VERSION,
-    BoundedSchedule,
-    CronSchedule,
-    EverySchedule,
-    InstantsSchedule,
-    Schedule,
-    UnionSchedule,
-    schedule_from_spec,
-)
+from sexton.schedule_specs import schedule_from_spec
+from sexton.schedule_unions import UnionSchedule
+from sexton.schedules import TICK_ENGINE_VERSION, BoundedSchedule, EverySchedule, InstantsSchedule, Schedule
+from sexton.wall_clock_schedules import CronSchedule
 from tests.support.effort import with_lines_run
 
 
@@ -315,7 +309,7 @@ def test_a_specification_may_have_several_parts_and_bounds() -> None:
         ({"parts": []}, "no parts"),
         ({"parts": None}, "no parts"),
         ({"parts": ["0 2 * * *"]}, "not a mapping"),
-        ({"parts": [{"calendar": {"months": 1}}]}, "is not one of cron, every, at"),
+        ({"parts": [{"monthly": 1}]}, "is not one of cron, every, calendar, at"),
         ({"parts": [{"cron": "0 2 * *"}]}, "weekday is missing"),
         ({"parts": [{"every_ms": 500}]}, "at least 1s"),
         ({"parts": [{"every_ms": "soon"}]}, "whole number of milliseconds"),

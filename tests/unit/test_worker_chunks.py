@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sexton.jobs import PythonTarget
+from sexton.targets import PythonTarget
 from sexton_worker.core.chunks import FEWEST_TOGETHER, LARGEST_HAND, Durations, most_together, share
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets import board

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sexton.claims import ARROWS, OnWorkerLost, State
-from sexton.jobs import CommandTarget, RetryRules, RunRules
+from sexton.job_rules import RetryRules
+from sexton.jobs import RunRules
+from sexton.targets import CommandTarget
 from sexton_worker.core.completion import Verdict, conclude, retry_delay
 from sexton_worker.core.runs import EndedRun, Ending
 

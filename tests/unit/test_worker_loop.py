@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sexton.claims import State
-from sexton.jobs import RetryRules
+from sexton.job_rules import RetryRules
 from sexton_worker.core.pull_policy import RECALL_SECONDS
 from sexton_worker.core.runs import Ending
 from sexton_worker.loop import (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
+from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.output_tail import KEPT_BYTES, OutputTail
 from sexton_worker.core.pull_policy import (

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from sexton.clock import Clock, Wakeup
-from sexton.jobs import PythonTarget
+from sexton.targets import PythonTarget
 from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sexton.claims import Origin
 from sexton.decisions import Cause, NewClaim, PlannedJob, RevisionInForce
 from sexton.missed_ticks import Fire, FireKind, MissedPlan, decide_missed
-from sexton.tick_view import END_OF_TIME, stretches, tick_jitter
+from sexton.tick_view import END_OF_TIME, stretches
 from sexton_scheduler.core.tick_cache import TickCache
 
 LEAST_START_WITHIN = timedelta(seconds=1)
@@ -152,7 +152,7 @@ def _live_ticks(
 
 def _live_claim(job_id: int, tick: datetime, revision: RevisionInForce) -> NewClaim:
     firing = revision.firing
-    jitter = tick_jitter(job_id, tick, firing.jitter) if firing.jitter else _NO_TIME
+    jitter = firing.jitter_of(tick) if firing.jitter else _NO_TIME
     available_at = tick + jitter if jitter else tick
     start_by = available_at + _start_within(revision)
     return NewClaim(job_id, tick, revision.revision, Origin.SCHEDULE, available_at, start_by, jitter, firing)

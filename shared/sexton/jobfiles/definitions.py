@@ -10,12 +10,14 @@ from functools import lru_cache
 from typing import Any
 
 from sexton.errors import InvalidSchedule
+from sexton.job_rules import DstRules, ExcludeRules, MissedRules, RetryRules
 from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, nearest, place_of, read_keys
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import BAD
 from sexton.jobfiles.yaml_nodes import Mapping
-from sexton.jobs import CommandTarget, JobDefinition, MissedRules, PythonTarget, RetryRules, ShellTarget, Target
-from sexton.schedules import schedule_from_spec
+from sexton.jobs import JobDefinition
+from sexton.schedule_specs import schedule_from_spec
+from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(microseconds=1)
 _ALL_NAMES = [key.name for key in JOB_KEYS]
@@ -23,6 +25,7 @@ _PLAIN_FIELDS = (
     "timezone",
     "start",
     "end",
+    "jitter",
     "hash_seed",
     "enabled",
     "cwd",
@@ -99,10 +102,17 @@ def _definition(name: str, values: Values[str, Any]) -> JobDefinition:
         schedule_parts=values["schedule"],
         target=_target(values),
         env=values.get("env", {}),
+        exclude=_exclude_rules(values.get("exclude", {})),
+        dst=DstRules(**values.get("dst", {})),
         retries=RetryRules(**values.get("retries", {})),
         missed=MissedRules(**values.get("missed", {})),
         **plain,
     )
+
+
+def _exclude_rules(values: Values[str, Any]) -> ExcludeRules:
+    """In order and without repetition, so that equal rules have equal texts."""
+    return ExcludeRules(**{key: tuple(sorted(set(value))) for key, value in values.items()})
 
 
 def _target(values: Values[str, Any]) -> Target:
@@ -116,8 +126,13 @@ def _target(values: Values[str, Any]) -> Target:
 def _check_schedule(job: JobNode, definition: JobDefinition, problems: FileProblems) -> None:
     spec = definition.schedule_text(definition.hash_seed or definition.name)
     if why := _why_never(spec):
-        bounds = place_of(job.node, "end", "start", "schedule") if "start" in why or "end" in why else None
-        problems.add(bounds or place_of(job.node, "schedule"), why)
+        problems.add(place_of(job.node, *_keys_at_fault(why)), why)
+
+
+def _keys_at_fault(why: str) -> tuple[str, ...]:
+    if "dst" in why:
+        return "dst", "schedule"
+    return ("end", "start", "exclude", "schedule") if "start" in why or "end" in why else ("schedule",)
 
 
 @lru_cache(maxsize=8192)
@@ -136,7 +151,7 @@ def _why_never(spec: str) -> str | None:
         first = schedule.next_after(_BEGINNING)
     if first is None:
         between = "between its start and its end" if data["start"] or data["end"] else "ever"
-        return f"the schedule has no tick {between}; mend the schedule, its start or its end"
+        return f"the schedule has no tick {between}; mend the schedule, its start, its end or what it excludes"
     return None
 
 

@@ -41,7 +41,7 @@ def _flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     flat: dict[str, str] = {}
     for key, value in data.items():
         name = prefix + key.removesuffix("_ms")
-        if isinstance(value, dict) and key in ("env", "missed", "retries"):
+        if isinstance(value, dict) and key in ("env", "missed", "retries", "dst", "exclude"):
             flat.update(_flatten(value, f"{name}."))
         elif key.endswith("_ms") and isinstance(value, int):
             flat[name] = format_duration(timedelta(milliseconds=value))
@@ -63,5 +63,11 @@ def _part_summary(part: Mapping[str, Any]) -> str:
     if "every_ms" in part:
         every = f"every {format_duration(timedelta(milliseconds=part['every_ms']))}"
         return every if part["anchor"] == "1970-01-01T00:00:00Z" else f"{every} from {part['anchor']}"
+    if "calendar" in part:
+        ((unit, every),) = part["calendar"].items()
+        at = part["at"].removesuffix(":00")
+        skips = ", none where the month has no such day" if part["month_end"] == "skip" else ""
+        each = f"every {unit[:-1]}" if every == 1 else f"every {every} {unit}"
+        return f"{each} at {at} from {part['start']}{skips}"
     instants = part["at"]
     return f"at {', '.join(instants)}" if len(instants) <= 3 else f"at {len(instants)} instants from {instants[0]}"

@@ -13,6 +13,8 @@ from datetime import timedelta
 from typing import Any
 
 from sexton.claims import OnWorkerLost, Overlap
+from sexton.job_rules import CatchUpOrder, MissedPolicy
+from sexton.jobfiles.day_readings import Day, Region, Weekday
 from sexton.jobfiles.problems import FileProblems, Place, shown
 from sexton.jobfiles.readings import (
     BAD,
@@ -32,13 +34,14 @@ from sexton.jobfiles.readings import (
 )
 from sexton.jobfiles.schedule_reading import ScheduleParts, ZoneName
 from sexton.jobfiles.yaml_nodes import Mapping, Node, kind_of
-from sexton.jobs import CatchUpOrder, MissedPolicy
+from sexton.wall_clock_ticks import GapRule, OverlapRule
 
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 NAME_WANTED = "a name: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
 
 _SECOND = timedelta(seconds=1)
 _MILLISECOND = timedelta(milliseconds=1)
+_LONGEST_JITTER = timedelta(days=20)  # a column of milliseconds has to hold it
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,17 @@ MISSED_KEYS = (
     Key("hold_for", Duration(least=_SECOND), "7d"),
 )
 
+DST_KEYS = (
+    Key("gap", Choice({rule.value: rule for rule in GapRule}), "shift"),
+    Key("overlap", Choice({rule.value: rule for rule in OverlapRule}), "first"),
+)
+
+EXCLUDE_KEYS = (
+    Key("dates", ListOf(Day(), longest=5_000, wanted="a list of dates such as [2026-12-25]"), "[]"),
+    Key("weekdays", ListOf(Weekday(), longest=6, wanted="a list of weekdays such as [SAT, SUN]"), "[]"),
+    Key("holidays", ListOf(Region(), longest=20, wanted="a list of regions such as [DE-BE]"), "[]"),
+)
+
 _OVERLAPS = {"skip": Overlap.SKIP, "queue": Overlap.QUEUE, "allow": Overlap.ALLOW}
 
 JOB_KEYS = (
@@ -126,13 +140,9 @@ JOB_KEYS = (
     Key("timezone", ZoneName(), "UTC"),
     Key("start", OrNull(Instant()), "null"),
     Key("end", OrNull(Instant()), "null"),
-    Key("exclude", Later({}, "{}"), "{}"),
-    Key("jitter", Later("0s", "0s"), "0s"),
-    Key(
-        "dst",
-        Later({"gap": "shift", "overlap": "first"}, "{gap: shift, overlap: first}"),
-        "{gap: shift, overlap: first}",
-    ),
+    Key("exclude", TableOf(EXCLUDE_KEYS, "exclude"), "{}"),
+    Key("jitter", Duration(most=_LONGEST_JITTER), "0s"),
+    Key("dst", TableOf(DST_KEYS, "dst"), "{gap: shift, overlap: first}"),
     Key("hash_seed", Text(longest=200, shortest=1), "the name at the first apply", own=True),
     Key("enabled", Flag(), "true"),
     Key(
@@ -187,7 +197,7 @@ JOB_KEYS = (
 
 TARGETS = ("command", "shell", "python")
 LATER_TARGETS = ("http", "celery")
-MAPPINGS = ("env", "retries", "missed")  # these merge by key
+MAPPINGS = ("env", "retries", "missed", "dst", "exclude")  # these merge by key
 
 # What people write who know another scheduler, or an older habit.
 _MEANT = {
@@ -195,7 +205,7 @@ _MEANT = {
     "interval": "write schedule: {every: 5m}",
     "every": "write schedule: {every: 5m}",
     "at": "write schedule: {at: [2026-12-24T18:00:00+01:00]}",
-    "calendar": "schedules by calendar come with a later version",
+    "calendar": "write schedule: {calendar: {months: 1}, at: '02:30', start: 2026-01-31}",
     "timeout": "write it as 'max_runtime'",
     "tz": "write it as 'timezone'",
     "cmd": "write it as 'command'",

@@ -11,10 +11,12 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from sexton.calendar_readings import CalendarUnit, MonthEnd
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
+from sexton.jobfiles.day_readings import Day, TimeOfDay
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, Duration, Instant, ListOf, Text
+from sexton.jobfiles.readings import BAD, Choice, Duration, Instant, ListOf, MapOf, Reading, Text, Whole
 from sexton.jobfiles.yaml_nodes import Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.yaml_words import why_not_text
 from sexton.schedules import MIN_INTERVAL
@@ -22,9 +24,13 @@ from sexton.zones import load_zone
 
 MAX_PARTS = 100
 _EPOCH_TEXT = "1970-01-01T00:00:00Z"
-_FORMS = "a cron text such as '0 2 * * *', {every: 15m} or {at: [2026-12-24T18:00:00+01:00]}"
+_FORMS = (
+    "a cron text such as '0 2 * * *', {every: 15m}, {calendar: {months: 1}, at: \"02:30\", start: 2026-01-31} or "
+    "{at: [2026-12-24T18:00:00+01:00]}"
+)
 _PART_KEYS = ("cron", "every", "anchor", "at")
-_CALENDAR_KEYS = ("calendar", "month_end")
+_CALENDAR_KEYS = ("calendar", "at", "start", "month_end")
+_CALENDAR_FORM = '{calendar: {months: 1}, at: "02:30", start: 2026-01-31}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +69,15 @@ def _read_part(node: Node, key: str, problems: FileProblems) -> Any:
     if not isinstance(node, Mapping):
         problems.add(node, f"{key} is a list in a list; write {_FORMS}")
         return BAD
+    if "calendar" in node.entries:
+        return _read_calendar(node, key, problems)
     given = [name for name in ("cron", "every", "at") if name in node.entries]
-    if any(name in node.entries for name in _CALENDAR_KEYS):
-        place = next(node.entries[name][0] for name in _CALENDAR_KEYS if name in node.entries)
-        problems.add(place, f"{key}: schedules by calendar come with a later version; write cron, every or at")
-        return BAD
     unknown = [entry[0] for name, entry in node.entries.items() if name not in _PART_KEYS]
     for key_node in unknown:
         problems.add(key_node, f"{shown(key_node.text)} is not a key of a schedule; write {_FORMS}")
     if len(given) != 1:
         if not unknown:
-            says = f"says {' and '.join(given)}" if given else "says neither cron, every nor at"
+            says = f"says {' and '.join(given)}" if given else "says neither cron, every, calendar nor at"
             problems.add(node, f"{key} {says}; write exactly one of them")
         return BAD
     if "anchor" in node.entries and given != ["every"]:
@@ -111,6 +115,48 @@ def _read_every(node: Mapping, value: Node, key: str, problems: FileProblems) ->
     if every is BAD or anchor is BAD:
         return BAD
     return {"every_ms": every // timedelta(milliseconds=1), "anchor": anchor}
+
+
+def _read_calendar(node: Mapping, key: str, problems: FileProblems) -> Any:
+    others = [name for name in ("cron", "every") if name in node.entries]
+    if others:
+        problems.add(node, f"{key} says calendar and {' and '.join(others)}; write exactly one of them")
+        return BAD
+    before = len(problems.found)
+    for name, (key_node, _) in node.entries.items():
+        if name not in _CALENDAR_KEYS:
+            problems.add(key_node, f"{shown(name)} does not go with calendar; write {_CALENDAR_FORM}")
+    missing = [name for name in ("at", "start") if name not in node.entries]
+    if missing:
+        problems.add(node, f"{key}: calendar needs {' and '.join(missing)} too; write {_CALENDAR_FORM}")
+    values = {
+        name: reading.read(node.entries[name][1], f"{key}.{name}", problems)
+        for name, reading in _CALENDAR_READINGS.items()
+        if name in node.entries
+    }
+    if "calendar" in values and values["calendar"] is not BAD and len(values["calendar"]) != 1:
+        problems.add(node.entries["calendar"][1], f"{key}.calendar: name one unit, such as {{months: 1}}")
+    if len(problems.found) > before:
+        return BAD
+    ((unit, every),) = values["calendar"].items()
+    if "month_end" in values and unit not in (CalendarUnit.MONTHS, CalendarUnit.YEARS):
+        problems.add(node.entries["month_end"][0], f"{key}: month_end goes with months and years only; remove it")
+        return BAD
+    hours, rest = divmod(values["at"], 3600)
+    return {
+        "calendar": {unit: every},
+        "at": f"{hours:02}:{rest // 60:02}:{rest % 60:02}",
+        "start": values["start"].isoformat(),
+        "month_end": values.get("month_end", MonthEnd.CLAMP).value,
+    }
+
+
+_CALENDAR_READINGS: dict[str, Reading] = {
+    "calendar": MapOf(Whole(1, 10_000), "|".join(CalendarUnit), "days, weeks, months or years"),
+    "at": TimeOfDay(),
+    "start": Day(),
+    "month_end": Choice({end.value: end for end in MonthEnd}),
+}
 
 
 def _read_at(node: Node, key: str, problems: FileProblems) -> Any:

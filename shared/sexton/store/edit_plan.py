@@ -172,7 +172,7 @@ def _definition_of(change: JobChange) -> JobDefinition:
 
 
 def _new_revision(definition: JobDefinition, seed: str) -> NewRevision:
-    return NewRevision(definition.to_text(), definition.schedule_text(seed), definition.firing_text(), seed)
+    return NewRevision(definition.to_text(), definition.schedule_text(seed), definition.firing_text(seed), seed)
 
 
 def name_taken(name: str) -> Refused:

@@ -27,8 +27,9 @@ from sexton.audit import (
 )
 from sexton.claims import Origin
 from sexton.inputs import own_inputs
-from sexton.jobs import firing_rules
-from sexton.schedules import Schedule, schedule_from_spec
+from sexton.job_rules import firing_rules
+from sexton.schedule_specs import schedule_from_spec
+from sexton.schedules import Schedule
 from sexton.store.protocol import Store
 from sexton.store.tables import claims, cluster, cursors, jobs, pauses, revisions, skips
 

@@ -15,7 +15,8 @@ from sexton.claims import State
 from sexton.cluster_views import Undecided
 from sexton.errors import NotFound, SextonError
 from sexton.jobs import JobDefinition
-from sexton.schedules import Schedule, schedule_from_spec
+from sexton.schedule_specs import schedule_from_spec
+from sexton.schedules import Schedule
 from sexton.settings import format_duration
 from sexton.store import tables
 from sexton.store.read_runs import newest_runs

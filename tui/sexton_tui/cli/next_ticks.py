@@ -57,7 +57,7 @@ def next_ticks(
 
 def _of_expression(text: str, zone: str, hash_seed: str | None) -> Schedule:
     from sexton.cron_expression import CronExpression
-    from sexton.schedules import schedule_from_spec
+    from sexton.schedule_specs import schedule_from_spec
 
     cron = CronExpression.parse(text, hash_seed=hash_seed or "")
     if cron.uses_hash and hash_seed is None:
@@ -66,7 +66,7 @@ def _of_expression(text: str, zone: str, hash_seed: str | None) -> Schedule:
 
 
 def _of_job(ctx: typer.Context, name: str, since: datetime | None) -> tuple[Schedule, str, datetime]:
-    from sexton.schedules import schedule_from_spec
+    from sexton.schedule_specs import schedule_from_spec
 
     with open_cluster(ctx, read_only=True) as store:
         job = find_job(store, name)

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sexton.claims import OnWorkerLost, Overlap
-from sexton.jobs import CatchUpOrder, CommandTarget, JobDefinition, MissedPolicy, MissedRules, RetryRules
+from sexton.job_rules import CatchUpOrder, MissedPolicy, MissedRules, RetryRules
+from sexton.jobs import JobDefinition
+from sexton.targets import CommandTarget
 from sexton_tui.simulation.world import World
 
 _MINUTE = timedelta(minutes=1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
+from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 
 SHELL = "/bin/sh"
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sexton.claims import State
-from sexton.jobs import RetryRules, RunRules
+from sexton.job_rules import RetryRules
+from sexton.jobs import RunRules
 from sexton_worker.core.machine_faults import return_delay
 from sexton_worker.core.runs import EndedRun, Ending
 

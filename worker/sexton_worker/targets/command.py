@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from sexton.clock import Clock
-from sexton.jobs import CommandTarget, ShellTarget
+from sexton.targets import CommandTarget, ShellTarget
 from sexton_worker.core.allow_list import SHELL
 from sexton_worker.core.machine_faults import is_machine_fault
 from sexton_worker.core.runs import EndedRun, Ending

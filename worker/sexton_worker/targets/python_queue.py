@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from sexton.jobs import PythonTarget
+from sexton.targets import PythonTarget
 from sexton_worker.core.chunks import Durations, share
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.python_process import Task

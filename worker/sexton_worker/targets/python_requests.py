@@ -9,7 +9,8 @@ import json
 from collections import OrderedDict
 from functools import lru_cache
 
-from sexton.jobs import PythonTarget, RunRules
+from sexton.jobs import RunRules
+from sexton.targets import PythonTarget
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.environment import iso
 

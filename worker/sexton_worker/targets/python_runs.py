@@ -22,7 +22,7 @@ from typing import Any
 import structlog
 
 from sexton.clock import Clock
-from sexton.jobs import PythonTarget
+from sexton.targets import PythonTarget
 from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder

@@ -12,7 +12,8 @@ from psycopg import errors
 
 from sexton.claims import OnWorkerLost
 from sexton.errors import NotFound, Refused
-from sexton.jobs import JobDefinition, firing_rules
+from sexton.job_rules import firing_rules
+from sexton.jobs import JobDefinition
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
 from sexton.store.cluster_rows import check_resignation
 from sexton.store.edit_plan import JobState, edited_ids, name_key, name_taken, pick_job, plan_edits

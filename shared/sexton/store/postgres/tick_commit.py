@@ -19,7 +19,7 @@ from typing import Any
 
 from sexton.claims import OnWorkerLost, Origin
 from sexton.decisions import CommitResult, TickBatch
-from sexton.jobs import FiringRules
+from sexton.job_rules import FiringRules
 from sexton.store.postgres.connection import PostgresConnection
 
 FENCE = """fence AS (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from sexton.claims import State
-from sexton.jobs import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton.settings import format_duration
+from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton.terms import EndedBy
 from sexton.views import ClaimView, JobDetail, RunOutput, TakeoverDetail
 from sexton_tui.console.core.lines import BAD, DIM, STRONG, WARN, Line, line, text_lines

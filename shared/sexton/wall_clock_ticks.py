@@ -1,18 +1,21 @@
-"""From wall-clock readings to instants: what becomes of a cron expression's readings when a zone's clock changes.
+"""From wall-clock readings to instants: what becomes of readings that match when a zone's clock changes.
 
-The default rule, Debian cron's (docs/architecture.md, schedules):
+A job follows one of these rules (docs/architecture.md, schedules):
 
-- R1, minute or hour field starts with `*`: the job follows elapsed time. It fires at every instant whose reading
-  matches: a reading that was jumped over never fires, one that is shown twice fires twice.
-- R2, otherwise: a matching reading that was jumped over fires at the first instant after the jump, several of them
-  once; a reading that is shown twice fires the first time only.
+- R1, elapsed time: it fires at every instant whose reading matches. A reading that was jumped over never fires, one
+  that is shown twice fires twice. So do expressions whose minute or hour field starts with `*`, as with Debian's cron.
+- R2, fixed times, by default: a matching reading that was jumped over fires at the first instant after the jump,
+  several of them once; a reading that is shown twice fires the first time only. A job may choose otherwise (`dst`):
+  `gap: skip` leaves jumped-over readings out, `overlap: second` or `both` takes the other showing, or both.
 
 `live_readings` is the rule; everything else here applies it span by span. Instants are Unix seconds.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
 
-from sexton.cron_expression import CronExpression
 from sexton.cron_readings import DAY_SECONDS, LAST_YEAR, SEARCH_YEARS
 from sexton.zone_clock import Span, ZoneClock
 
@@ -25,7 +28,40 @@ _LONGEST_CHANGE = 2 * DAY_SECONDS
 are looked at one by one, those between cannot hold anything and are stepped over."""
 
 
-def live_readings(span: Span, follows_elapsed_time: bool) -> tuple[int, int, int]:
+class GapRule(StrEnum):
+    """What becomes of a time that the clock jumps over."""
+
+    SHIFT = "shift"  # it fires at the first instant after the jump
+    SKIP = "skip"
+
+
+class OverlapRule(StrEnum):
+    """Which showing counts of a time that the clock shows twice."""
+
+    FIRST = "first"
+    SECOND = "second"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRule:
+    """What a job does when the clock changes. ``gap`` and ``overlap`` say nothing where it follows elapsed time."""
+
+    gap: GapRule = GapRule.SHIFT
+    overlap: OverlapRule = OverlapRule.FIRST
+    follows_elapsed_time: bool = False
+
+
+class WallClockReadings(Protocol):
+    """A set of wall-clock readings (``sexton.cron_readings``)."""
+
+    def first_from(self, reading: int) -> int | None: ...
+    def last_upto(self, reading: int) -> int | None: ...
+    def matches(self, reading: int) -> bool: ...
+    def count(self, start: int, stop: int) -> int: ...
+
+
+def live_readings(span: Span, rule: ChangeRule) -> tuple[int, int, int]:
     """(made_up_from, first, stop) for a span.
 
     Matching readings in [first, stop) fire at their instant in the span; one or more in [made_up_from, first) fire
@@ -33,21 +69,25 @@ def live_readings(span: Span, follows_elapsed_time: bool) -> tuple[int, int, int
     """
     shown_from = span.start + span.offset
     stop = span.end + span.offset
-    if follows_elapsed_time:
+    if rule.follows_elapsed_time:
         return shown_from, shown_from, stop
-    if span.frontier > shown_from:
+    if rule.overlap is OverlapRule.SECOND and span.ahead < stop:
+        stop = max(span.ahead, shown_from)
+    if span.frontier <= shown_from:
+        return shown_from if rule.gap is GapRule.SKIP else span.frontier, shown_from, stop
+    if rule.overlap is OverlapRule.FIRST:
         return stop, min(span.frontier, stop), stop
-    return span.frontier, shown_from, stop
+    return shown_from, shown_from, stop
 
 
-class CronTicks:
-    """The ticks of one expression in one zone. A tick is a whole second."""
+class WallClockTicks:
+    """The ticks of one set of readings in one zone. A tick is a whole second."""
 
-    __slots__ = ("_clock", "_follows_elapsed_time", "_readings")
+    __slots__ = ("_clock", "_readings", "_rule")
 
-    def __init__(self, cron: CronExpression, clock: ZoneClock) -> None:
-        self._readings = cron.readings
-        self._follows_elapsed_time = cron.follows_elapsed_time
+    def __init__(self, readings: WallClockReadings, rule: ChangeRule, clock: ZoneClock) -> None:
+        self._readings = readings
+        self._rule = rule
         self._clock = clock
 
     def first_from(self, instant: int) -> int | None:
@@ -58,7 +98,7 @@ class CronTicks:
         span = span_at(instant)
         searched = found = None
         while span.start <= instant + _SEARCH_SECONDS:
-            made_up_from, first, stop = live_readings(span, self._follows_elapsed_time)
+            made_up_from, first, stop = live_readings(span, self._rule)
             start = max(first, instant + span.offset)
             if made_up_from < first and span.start >= instant:
                 start = made_up_from
@@ -84,7 +124,7 @@ class CronTicks:
         span = span_at(instant)
         searched = found = None
         while span.end >= instant - _SEARCH_SECONDS:
-            made_up_from, first, stop = live_readings(span, self._follows_elapsed_time)
+            made_up_from, first, stop = live_readings(span, self._rule)
             end = min(stop - 1, instant + span.offset)
             if searched is None or found is None or not found <= end <= searched:
                 searched, found = end, readings.last_upto(end)
@@ -102,9 +142,9 @@ class CronTicks:
 
     def contains(self, instant: int) -> bool:
         span = self._clock.span_at(instant)
-        made_up_from, first, _ = live_readings(span, self._follows_elapsed_time)
+        made_up_from, first, stop = live_readings(span, self._rule)
         reading = instant + span.offset
-        if reading >= first and self._readings.matches(reading):
+        if first <= reading < stop and self._readings.matches(reading):
             return True
         return instant == span.start and made_up_from < first and self._readings.count(made_up_from, first) > 0
 
@@ -114,9 +154,9 @@ class CronTicks:
         total = 0
         while start < stop:
             span = self._clock.span_at(start)
-            made_up_from, first, end = live_readings(span, self._follows_elapsed_time)
+            made_up_from, first, end = live_readings(span, self._rule)
             total += readings.count(max(first, start + span.offset), min(end, stop + span.offset))
-            if span.start >= start and made_up_from < first and not readings.matches(first):
+            if span.start >= start and made_up_from < first and not (first < end and readings.matches(first)):
                 total += readings.count(made_up_from, first) > 0
             start = span.end
         return total
