@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from sexton.cron_fields import WEEKDAY
 from sexton.errors import InvalidSchedule
+from sexton.jobfiles.nodes import Node
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, read_scalar
-from sexton.jobfiles.yaml_nodes import Node
+from sexton.jobfiles.readings import BAD, JsonSchema, read_scalar
 from sexton.public_holidays import region_of
 
-_TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d))?")
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile("([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?")
 _FIRST_YEAR, _LAST_YEAR = 1900, 2200
 
 
@@ -26,7 +28,7 @@ class Day:
         scalar = read_scalar(node, key, problems, "a date such as 2026-12-25")
         if scalar is None:
             return BAD
-        if not re.fullmatch(r"\d{4}-\d\d-\d\d", scalar.text):
+        if not _DATE.fullmatch(scalar.text):
             problems.add(node, f"{key}: {shown(scalar.text)} is not a date; write e.g. 2026-12-25")
             return BAD
         try:
@@ -38,6 +40,9 @@ class Day:
             problems.add(node, f"{key}: {shown(scalar.text)} lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}")
             return BAD
         return day
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "pattern": f"^{_DATE.pattern}$", "examples": ["2026-12-25"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,13 @@ class TimeOfDay:
             return BAD
         return hour * 3600 + minute * 60 + second
 
+    def schema(self) -> JsonSchema:
+        return {
+            "type": "string",
+            "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$",
+            "examples": ["02:30"],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Weekday:
@@ -78,6 +90,9 @@ class Weekday:
             problems.add(node, f"{key}: {shown(scalar.text)} is not a weekday; write SUN to SAT, such as {near}")
             return BAD
         return WEEKDAY.names.index(name)
+
+    def schema(self) -> JsonSchema:
+        return any_case(WEEKDAY.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +111,13 @@ class Region:
         except InvalidSchedule as error:
             problems.add(node, f"{key}: {error}")
             return BAD
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "pattern": "^[A-Za-z]{2}(-.+)?$", "examples": ["DE", "DE-BE"]}
+
+
+def any_case(words: Iterable[str]) -> JsonSchema:
+    """Schema of texts that are one of ``words`` but for their case; editors offer the words as they are."""
+    listed = list(words)
+    either = "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in listed)
+    return {"type": "string", "anyOf": [{"enum": listed}, {"pattern": f"^({either})$"}]}

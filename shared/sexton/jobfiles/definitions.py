@@ -12,9 +12,9 @@ from typing import Any
 from sexton.errors import InvalidSchedule
 from sexton.job_rules import DstRules, ExcludeRules, MissedRules, RetryRules
 from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, nearest, place_of, read_keys
+from sexton.jobfiles.nodes import Mapping
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import BAD
-from sexton.jobfiles.yaml_nodes import Mapping
 from sexton.jobs import JobDefinition
 from sexton.schedule_specs import schedule_from_spec
 from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target

@@ -15,6 +15,7 @@ from typing import Any
 from sexton.claims import OnWorkerLost, Overlap
 from sexton.job_rules import CatchUpOrder, MissedPolicy
 from sexton.jobfiles.day_readings import Day, Region, Weekday
+from sexton.jobfiles.nodes import Mapping, Node, kind_of
 from sexton.jobfiles.problems import FileProblems, Place, shown
 from sexton.jobfiles.readings import (
     BAD,
@@ -33,7 +34,6 @@ from sexton.jobfiles.readings import (
     Whole,
 )
 from sexton.jobfiles.schedule_reading import ScheduleParts, ZoneName
-from sexton.jobfiles.yaml_nodes import Mapping, Node, kind_of
 from sexton.wall_clock_ticks import GapRule, OverlapRule
 
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"

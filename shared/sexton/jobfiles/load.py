@@ -14,10 +14,11 @@ from typing import Any
 from sexton.errors import InvalidJobFile, Problem
 from sexton.jobfiles.definitions import JobNode, read_definition
 from sexton.jobfiles.keys import JOB_KEYS, NAME_PATTERN, NAME_WANTED, Key, TableOf, unknown_key
+from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, Text, Whole
 from sexton.jobfiles.sources import JobFileText, decode, read_job_files
-from sexton.jobfiles.yaml_nodes import Mapping, Node, Scalar, kind_of, parse
+from sexton.jobfiles.yaml_nodes import parse
 from sexton.jobs import JobDefinition
 
 MAX_JOBS_PER_FILE = 200_000

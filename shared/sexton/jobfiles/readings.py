@@ -1,26 +1,27 @@
 """How the value of a key is read from a node: one small value per kind, put together in ``keys``.
 
 Every reading either returns the value or reports, at the node, the faulty value and what to write instead, and returns
-``BAD``. The readings hold their limits as data, so that a schema for editors can be made from the same table.
+``BAD``. Each also says what it reads as JSON Schema, from the same limits; the schema may be the wider of the two (it
+knows neither quotes nor what lies between values), never the narrower. Its patterns are for ECMA regular expressions.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Final, Protocol
 
+from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.yaml_nodes import Mapping, Node, Scalar, Sequence, kind_of
-from sexton.jobfiles.yaml_words import has_leading_zero, number, whole_number, why_not_text
-from sexton.settings import format_duration, parse_duration
+from sexton.jobfiles.yaml_words import has_leading_zero, number, whole_number, why_scalar_not_text
 
 
 class _Bad(Enum):
     BAD = "bad"
 
+
+JsonSchema = dict[str, Any]
 
 BAD: Final = _Bad.BAD
 """Stands for a value that was refused; the fault has been reported."""
@@ -31,6 +32,10 @@ class Reading(Protocol):
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
         """The value, or BAD with the fault reported. ``key`` is how messages call it."""
+        ...
+
+    def schema(self) -> JsonSchema:
+        """JSON Schema (draft 2020-12) of the values as a YAML 1.2 reader gives them."""
         ...
 
 
@@ -56,7 +61,7 @@ class Text:
         if scalar is None:
             return BAD
         text = scalar.text
-        if scalar.is_plain and (why := why_not_text(text)):
+        if why := why_scalar_not_text(scalar):
             problems.add(node, f"{key}: {text} {why}" if text else f"{key} {why}, or remove the key")
             return BAD
         if not _is_storable(text):
@@ -74,6 +79,14 @@ class Text:
             problems.add(node, f"{key}: {shown(text)} is not {self.wanted}")
             return BAD
         return text
+
+    def schema(self) -> JsonSchema:
+        schema: JsonSchema = {"type": "string", "maxLength": self.longest}
+        if self.shortest:
+            schema["minLength"] = self.shortest
+        if self.pattern is not None:
+            schema["pattern"] = f"^(?:{self.pattern})$"
+        return schema
 
 
 def _is_storable(text: str) -> bool:
@@ -107,6 +120,9 @@ class Whole:
         problems.add(node, f"{key}: {shown(scalar.text)} {why}")
         return BAD
 
+    def schema(self) -> JsonSchema:
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
@@ -126,6 +142,9 @@ class Decimal:
         problems.add(node, f"{key}: {shown(scalar.text)} is not {wanted}")
         return BAD
 
+    def schema(self) -> JsonSchema:
+        return {"type": "number", "minimum": self.least, "maximum": self.most}
+
 
 @dataclass(frozen=True, slots=True)
 class Flag:
@@ -143,77 +162,8 @@ class Flag:
         problems.add(node, f"{key}: {shown(scalar.text)} is not true or false; write {what}")
         return BAD
 
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """``30s``, ``1h30m``; at least ``least``, at most ``most``."""
-
-    least: timedelta = timedelta(0)
-    most: timedelta = timedelta(days=36_500)
-
-    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        wanted = "a duration such as 30s, 15m or 1h30m"
-        scalar = read_scalar(node, key, problems, wanted)
-        if scalar is None:
-            return BAD
-        text = scalar.text
-        if whole_number(text) not in (None, 0) and not text.startswith("-"):
-            problems.add(node, f"{key}: {shown(text)} has no unit; write e.g. {text}s or {text}m")
-            return BAD
-        if text.startswith("-"):
-            problems.add(node, f"{key}: {shown(text)} is negative; write {wanted}")
-            return BAD
-        try:
-            value = parse_duration(text)
-        except ValueError as error:
-            problems.add(node, f"{key}: {error}" if text else f"{key} is empty; write {wanted}")
-            return BAD
-        if not self.least <= value <= self.most:
-            bound = f"at least {format_duration(self.least)}" if value < self.least else f"at most {self.most.days}d"
-            problems.add(node, f"{key}: {shown(text)} is not allowed; it must be {bound}")
-            return BAD
-        return value
-
-
-_INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)\s?(Z|z|[+-]\d\d:?\d\d)?")
-_FIRST_YEAR, _LAST_YEAR = 1970, 2200
-
-
-@dataclass(frozen=True, slots=True)
-class Instant:
-    """An instant with its offset, on a whole millisecond; in UTC once read."""
-
-    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        wanted = "an instant with its offset, such as 2026-12-24T18:00:00+01:00"
-        scalar = read_scalar(node, key, problems, wanted)
-        if scalar is None:
-            return BAD
-        try:
-            return instant_of(scalar.text)
-        except ValueError as error:
-            problems.add(node, f"{key}: {error}")
-            return BAD
-
-
-def instant_of(text: str) -> datetime:
-    """The instant that ``text`` says, in UTC. Raises ValueError, with the value and what to write instead."""
-    match = _INSTANT.fullmatch(text)
-    if match is None:
-        hint = "write an instant with its offset, such as 2026-12-24T18:00:00+01:00"
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-            hint = f"write the time and the offset too, such as {text}T00:00:00Z"
-        raise ValueError(f"{shown(text)} is not an instant; {hint}")
-    if match[3] is None:
-        raise ValueError(f"{shown(text)} has no offset; write {match[1]}T{match[2]}Z, or e.g. +01:00 in place of the Z")
-    try:
-        instant = datetime.fromisoformat(f"{match[1]}T{match[2]}{match[3].upper()}").astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{shown(text)} is no date and time of the calendar") from None
-    if not _FIRST_YEAR <= instant.year <= _LAST_YEAR:
-        raise ValueError(f"{shown(text)} lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}")
-    if instant.microsecond % 1000:
-        raise ValueError(f"{shown(text)} is finer than a millisecond; schedules fall on whole ones")
-    return instant
+    def schema(self) -> JsonSchema:
+        return {"type": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +186,9 @@ class Choice:
             problems.add(node, f"{key}: {shown(scalar.text)} is not {wanted}")
         return BAD
 
+    def schema(self) -> JsonSchema:
+        return {"enum": [*self.words]}
+
 
 @dataclass(frozen=True, slots=True)
 class OrNull:
@@ -251,6 +204,9 @@ class OrNull:
             problems.add(node, f"{key}: {what}; write null, or remove the key")
             return BAD
         return self.inner.read(node, key, problems)
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [self.inner.schema(), {"type": "null"}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,10 +229,16 @@ class ListOf:
         values = [self.inner.read(item, f"{key}[{place}]", problems) for place, item in enumerate(node.items)]
         return BAD if BAD in values else tuple(values)
 
+    def schema(self) -> JsonSchema:
+        schema: JsonSchema = {"type": "array", "items": self.inner.schema(), "maxItems": self.longest}
+        if self.shortest:
+            schema["minItems"] = self.shortest
+        return schema
+
 
 def _is_text_key(node: Scalar, key: str, problems: FileProblems) -> bool:
     """Whether a name that the author chose is a text to every YAML reader; reported if not."""
-    if node.is_plain and (why := why_not_text(node.text)):
+    if why := why_scalar_not_text(node):
         problems.add(node, f"{key}: the name {node.text} {why}")
         return False
     return True
@@ -309,6 +271,14 @@ class MapOf:
                 found[name] = self.inner.read(value_node, f"{key}.{name}", problems)
         return BAD if BAD in found.values() else found
 
+    def schema(self) -> JsonSchema:
+        return {
+            "type": "object",
+            "propertyNames": {"pattern": f"^(?:{self.pattern})$"},
+            "additionalProperties": self.inner.schema(),
+            "maxProperties": self.longest,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Json:
@@ -332,26 +302,5 @@ class Json:
                 return value
         return Text().read(node, key, problems)
 
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """A key of a coming version: its default is accepted (and needs no code), all else is refused by name."""
-
-    default: Any
-    default_text: str
-
-    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        silent = FileProblems(problems.file)
-        value = Json().read(node, key, silent)
-        if not silent.found and (value == self.default or self._is_part(value)):
-            return self.default
-        problems.add(node, f"{key} comes with a later version; remove it (until then it is {self.default_text})")
-        return BAD
-
-    def _is_part(self, value: Any) -> bool:
-        """Whether a mapping says only what the default says."""
-        return (
-            isinstance(value, dict)
-            and isinstance(self.default, dict)
-            and all(key in self.default and self.default[key] == entry for key, entry in value.items())
-        )
+    def schema(self) -> JsonSchema:
+        return {}

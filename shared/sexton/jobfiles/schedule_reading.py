@@ -15,10 +15,10 @@ from sexton.calendar_readings import CalendarUnit, MonthEnd
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
 from sexton.jobfiles.day_readings import Day, TimeOfDay
+from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, Choice, Duration, Instant, ListOf, MapOf, Reading, Text, Whole
-from sexton.jobfiles.yaml_nodes import Mapping, Node, Scalar, Sequence
-from sexton.jobfiles.yaml_words import why_not_text
+from sexton.jobfiles.yaml_words import why_scalar_not_text
 from sexton.schedules import MIN_INTERVAL
 from sexton.zones import load_zone
 
@@ -94,7 +94,7 @@ def _read_part(node: Node, key: str, problems: FileProblems) -> Any:
 
 
 def _read_cron(node: Node, key: str, problems: FileProblems) -> Any:
-    if isinstance(node, Scalar) and node.is_plain and (why := why_not_text(node.text)):
+    if isinstance(node, Scalar) and (why := why_scalar_not_text(node)):
         problems.add(node, f"{key}: {node.text} {why}" if node.text else f"{key} is missing; write {_FORMS}")
         return BAD
     text = Text(longest=10_000, wanted="a cron text").read(node, key, problems)

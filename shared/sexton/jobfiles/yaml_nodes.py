@@ -13,57 +13,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import yaml
 
+from sexton.jobfiles.nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
 
-MAX_DEPTH = 32
 MAX_ALIASED_NODES = 1_000_000
 MAX_REPAIRS = 50
 _MERGE_KEY = "<<"
 
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """One text; ``is_plain``: written without quotes."""
-
-    line: int
-    column: int
-    text: str
-    is_plain: bool
-    size: int = 1
-
-
-@dataclass(slots=True)
-class Sequence:
-    """A list; ``size``: values in it, itself included, aliases written out."""
-
-    line: int
-    column: int
-    items: list[Node] = field(default_factory=list)
-    size: int = 1
-
-
-@dataclass(slots=True)
-class Mapping:
-    """A mapping; keys are texts, unique, in the order of the file."""
-
-    line: int
-    column: int
-    entries: dict[str, tuple[Scalar, Node]] = field(default_factory=dict)
-    size: int = 1
-
-
-Node = Scalar | Sequence | Mapping
-
-
-def kind_of(node: Node) -> str:
-    """What a node is, as messages say it."""
-    return {Scalar: "a single value", Sequence: "a list", Mapping: "a mapping"}[type(node)]
 
 
 def parse(text: str, problems: FileProblems) -> Node | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from sexton.jobfiles.nodes import Scalar
+
 _BOOLEANS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false"})
 _NULLS = frozenset({"", "~", "null"})
 _MARKS = frozenset({"=", "<<"})  # the default value and the merge key of YAML 1.1
@@ -42,6 +44,13 @@ def why_not_text(plain: str) -> str | None:
     if _DATE.fullmatch(plain):
         return f"is a date to YAML readers; quote it: '{plain}'"
     return None
+
+
+def why_scalar_not_text(scalar: Scalar) -> str | None:
+    """The same for a scalar of any format; None for what stands in quotes."""
+    if scalar.typed:
+        return f"is {scalar.typed}, not a text; write it in quotes: '{scalar.text}'"
+    return why_not_text(scalar.text) if scalar.is_plain else None
 
 
 def whole_number(plain: str) -> int | None:
