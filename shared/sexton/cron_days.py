@@ -7,10 +7,10 @@ looking at the 7 weekdays and the lengths its months can have: no search, and sp
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 MONTH_LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_EVERY_DAY = (1 << 32) - 2
+_EVERY_DAY, _EVERY_MONTH = (1 << 32) - 2, (1 << 13) - 2
 _SUNDAY, _SATURDAY = 0, 6
 
 
@@ -26,6 +26,12 @@ def length_of(year: int, month: int) -> int:
 def _days_on(weekdays: int) -> tuple[int, ...]:
     """Per weekday of the first of the month (0 = Sunday): the days (1 to 31) that fall on one of `weekdays`."""
     return tuple(sum(1 << day for day in range(1, 32) if weekdays >> ((first + day - 1) % 7) & 1) for first in range(7))
+
+
+@lru_cache(maxsize=65_536)
+def _plain_days(days: int, weekdays: int, both_must_match: bool) -> tuple[int, ...]:
+    """Per weekday of the first of the month: what dates and weekdays without L, W and # name together."""
+    return tuple(days & on if both_must_match else days | on for on in _days_on(weekdays))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +51,24 @@ class DayRule:
     nearest_workdays: tuple[int, ...] = ()  # 15W
     nth_weekdays: tuple[tuple[int, int], ...] = ()  # MON#2 is (1, 2)
     last_weekdays: int = 0  # 5L
-    _on_weekdays: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    is_every_day: bool = field(init=False, repr=False, compare=False)
+    _by_first_weekday: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _has_specials: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_on_weekdays", _days_on(self.weekdays))
         specials = (self.last_day_offsets, self.last_workday, self.nearest_workdays)
         object.__setattr__(self, "_has_specials", any((*specials, self.nth_weekdays, self.last_weekdays)))
+        plain = _plain_days(self.days, self.weekdays, self.both_must_match)
+        object.__setattr__(self, "_by_first_weekday", plain)
+        is_every_day = self.months == _EVERY_MONTH and all(days & _EVERY_DAY == _EVERY_DAY for days in plain)
+        object.__setattr__(self, "is_every_day", is_every_day)
 
     def days_of(self, first_weekday: int, length: int) -> int:
         """The matching days (bits 1 to `length`) of a month that the month field names."""
-        by_date, by_weekday = self.days, self._on_weekdays[first_weekday]
-        if self._has_specials:
-            by_date |= self._special_dates(first_weekday, length)
-            by_weekday |= self._special_weekdays(first_weekday, length)
+        if not self._has_specials:
+            return self._by_first_weekday[first_weekday] & ((2 << length) - 2)
+        by_date = self.days | self._special_dates(first_weekday, length)
+        by_weekday = _days_on(self.weekdays)[first_weekday] | self._special_weekdays(first_weekday, length)
         matching = by_date & by_weekday if self.both_must_match else by_date | by_weekday
         return matching & ((2 << length) - 2)
 

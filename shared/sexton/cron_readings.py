@@ -23,6 +23,13 @@ def _lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
+@lru_cache(maxsize=1024)
+def _spacing(bits: int, size: int) -> int:
+    """How far apart the bits are, from the last round to the first as well; 0 where that differs."""
+    step, rest = divmod(size, bits.bit_count())
+    return 0 if rest or bits != sum(1 << value for value in range(_lowest(bits), size, step)) else step
+
+
 @dataclass(frozen=True, slots=True)
 class Readings:
     """The set {readings whose second, minute, hour and day match}. The masks have bit n for value n; none is 0."""
@@ -34,6 +41,10 @@ class Readings:
     per_day: int = field(init=False, repr=False, compare=False)
     _first_time: int = field(init=False, repr=False, compare=False)
     _last_time: int = field(init=False, repr=False, compare=False)
+    _first_in_hour: int = field(init=False, repr=False, compare=False)
+    _first_second: int = field(init=False, repr=False, compare=False)
+    _period: int = field(init=False, repr=False, compare=False)
+    """Where the readings are evenly spaced for ever (every day at 2, every five minutes): how far apart; 0 elsewhere."""
 
     def __post_init__(self) -> None:
         per_day = self.seconds.bit_count() * self.minutes.bit_count() * self.hours.bit_count()
@@ -42,14 +53,28 @@ class Readings:
         object.__setattr__(self, "per_day", per_day)
         object.__setattr__(self, "_first_time", first)
         object.__setattr__(self, "_last_time", last)
+        object.__setattr__(self, "_first_in_hour", first % 3600)
+        object.__setattr__(self, "_first_second", first % 60)
+        object.__setattr__(self, "_period", self._find_period() if self.days.is_every_day else 0)
+
+    def _find_period(self) -> int:
+        seconds, minutes = self.seconds.bit_count(), self.minutes.bit_count()
+        if seconds == minutes == 1:
+            return _spacing(self.hours, 24) * 3600
+        if self.hours.bit_count() == 24 and seconds == 1:
+            return _spacing(self.minutes, 60) * 60
+        return _spacing(self.seconds, 60) if self.hours.bit_count() == 24 and minutes == 60 else 0
 
     def first_from(self, reading: int) -> int | None:
         """The first matching reading at or after `reading`; None when there is none within 100 years."""
-        day, time = divmod(reading, DAY_SECONDS)
+        if self._period:
+            return reading + (self._first_time - reading) % self._period
+        day = reading // DAY_SECONDS
+        time = reading - day * DAY_SECONDS
+        rule = self.days
         on = _date_of(day + _EPOCH_ORDINAL)
         year, month, month_day = on.year, on.month, on.day
         first = day - month_day + 1
-        rule = self.days
         months = rule.months
         last_year = min(year + SEARCH_YEARS, LAST_YEAR)
         while year <= last_year:
@@ -73,11 +98,14 @@ class Readings:
 
     def last_upto(self, reading: int) -> int | None:
         """The last matching reading at or before `reading`; None when there is none within 100 years."""
-        day, time = divmod(reading, DAY_SECONDS)
+        if self._period:
+            return reading - (reading - self._first_time) % self._period
+        day = reading // DAY_SECONDS
+        time = reading - day * DAY_SECONDS
+        rule, months = self.days, self.days.months
         on = _date_of(day + _EPOCH_ORDINAL)
         year, month, month_day = on.year, on.month, on.day
         first = day - month_day + 1
-        rule, months = self.days, self.days.months
         first_year = max(year - SEARCH_YEARS, FIRST_YEAR)
         while year >= first_year:
             if months >> month & 1:
@@ -162,18 +190,18 @@ class Readings:
         """The first matching second of the day at or after `time`; -1 when there is none."""
         if time > self._last_time:
             return -1
-        hour, rest = divmod(time, 3600)
+        hour = time // 3600
         hours = self.hours >> hour
         if hours & 1:
-            minute, second = divmod(rest, 60)
+            minute = time // 60 - hour * 60
             minutes = self.minutes >> minute
-            if minutes & 1 and (seconds := self.seconds >> second):
+            if minutes & 1 and (seconds := self.seconds >> time % 60):
                 return time - 1 + (seconds & -seconds).bit_length()
             minutes >>= 1
             if minutes:
-                return hour * 3600 + (minute + (minutes & -minutes).bit_length()) * 60 + self._first_time % 60
+                return (hour * 60 + minute + (minutes & -minutes).bit_length()) * 60 + self._first_second
         hours >>= 1
-        return (hour + (hours & -hours).bit_length()) * 3600 + self._first_time % 3600
+        return (hour + (hours & -hours).bit_length()) * 3600 + self._first_in_hour
 
     def _time_upto(self, time: int) -> int:
         """The last matching second of the day at or before `time`; -1 when there is none."""

@@ -22,12 +22,13 @@ class WallClockSchedule(Schedule):
     _ticks: WallClockTicks
 
     def next_after(self, instant: datetime) -> datetime | None:
-        tick = self._ticks.first_from(_seconds_floor(instant) + 1)
-        return None if tick is None else _from_seconds(tick)
+        since = instant - EPOCH
+        tick = self._ticks.first_from(since.days * _DAY_SECONDS + since.seconds + 1)
+        return None if tick is None else EPOCH + timedelta(0, tick)
 
     def previous_before(self, instant: datetime) -> datetime | None:
         tick = self._ticks.last_upto(_seconds_ceiling(instant) - 1)
-        return None if tick is None else _from_seconds(tick)
+        return None if tick is None else EPOCH + timedelta(0, tick)
 
     def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
         count = self._ticks.count(_seconds_floor(after) + 1, _seconds_floor(upto) + 1)
@@ -45,10 +46,6 @@ def _seconds_floor(instant: datetime) -> int:
 def _seconds_ceiling(instant: datetime) -> int:
     since = instant - EPOCH
     return since.days * _DAY_SECONDS + since.seconds + (since.microseconds > 0)
-
-
-def _from_seconds(seconds: int) -> datetime:
-    return EPOCH + timedelta(0, seconds)
 
 
 @dataclass(frozen=True, slots=True)

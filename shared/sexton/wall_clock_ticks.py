@@ -11,13 +11,13 @@ A job follows one of these rules (docs/architecture.md, schedules):
 `live_readings` is the rule; everything else here applies it span by span. Instants are Unix seconds.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 from sexton.cron_readings import DAY_SECONDS, LAST_YEAR, SEARCH_YEARS
-from sexton.zone_clock import Span, ZoneClock
+from sexton.zone_clock import BLOCK_BITS, Span, ZoneClock
 
 _YEAR_SECONDS = 31_556_952
 _LAST_INSTANT = (LAST_YEAR - 1970) * _YEAR_SECONDS
@@ -80,97 +80,145 @@ def live_readings(span: Span, rule: ChangeRule) -> tuple[int, int, int]:
     return shown_from, shown_from, stop
 
 
+class _Window(NamedTuple):
+    """A span as a rule sees it: instants [start, end), and the readings that `live_readings` tells."""
+
+    start: int
+    end: int
+    offset: int
+    made_up_from: int
+    first: int
+    stop: int
+
+
+class _Windows:
+    """The windows of one clock under one rule, each found once, for all schedules that follow them."""
+
+    __slots__ = ("_blocks", "_clock", "_rule", "latest")
+
+    def __init__(self, clock: ZoneClock, rule: ChangeRule) -> None:
+        self._clock = clock
+        self._rule = rule
+        self._blocks: dict[int, tuple[_Window, ...]] = {}
+        self.latest = _Window(0, 0, 0, 0, 0, 0)
+        """The one that was found last: schedules are mostly asked about the same days."""
+
+    def at(self, instant: int) -> _Window:
+        """The window that holds this instant."""
+        number = instant >> BLOCK_BITS
+        block = self._blocks.get(number)
+        if block is None:
+            spans = self._clock.block_at(instant)
+            windows = (_Window(span.start, span.end, span.offset, *live_readings(span, self._rule)) for span in spans)
+            block = self._blocks[number] = tuple(windows)
+        for window in block:
+            if instant < window.end:
+                self.latest = window
+                return window
+        raise AssertionError("the spans of a block cover it")
+
+
+@lru_cache(maxsize=4096)
+def _windows_of(clock: ZoneClock, rule: ChangeRule) -> _Windows:
+    return _Windows(clock, rule)
+
+
 class WallClockTicks:
     """The ticks of one set of readings in one zone. A tick is a whole second."""
 
-    __slots__ = ("_clock", "_readings", "_rule")
+    __slots__ = ("_readings", "_windows")
 
     def __init__(self, readings: WallClockReadings, rule: ChangeRule, clock: ZoneClock) -> None:
         self._readings = readings
-        self._rule = rule
-        self._clock = clock
+        self._windows = _windows_of(clock, rule)
 
     def first_from(self, instant: int) -> int | None:
         """The first tick at or after `instant`; None when there is none within 100 years."""
+        start, end, offset, _, first, stop = self._windows.latest
+        if start < instant < end and first <= instant + offset:  # nothing is made up in the midst of a span
+            found = self._readings.first_from(instant + offset)
+            if found is None:
+                return None
+            if found < stop:
+                return found - offset
+        return self._search_forward(instant)
+
+    def last_upto(self, instant: int) -> int | None:
+        """The last tick at or before `instant`; None when there is none within 100 years."""
+        start, end, offset, _, first, stop = self._windows.latest
+        if start <= instant < end and instant + offset < stop:
+            found = self._readings.last_upto(instant + offset)
+            if found is None:
+                return None
+            if found >= first:
+                return found - offset
+        return self._search_backward(instant)
+
+    def _search_forward(self, instant: int) -> int | None:
+        """`first_from`, from one span to the next."""
         if not _FIRST_INSTANT <= instant < _LAST_INSTANT:
             return self.first_from(_FIRST_INSTANT) if instant < _FIRST_INSTANT else None
-        readings, span_at = self._readings, self._clock.span_at
-        span = span_at(instant)
+        readings, window_at = self._readings, self._windows.at
+        window = window_at(instant)
         searched = found = None
-        while span.start <= instant + _SEARCH_SECONDS:
-            made_up_from, first, stop = live_readings(span, self._rule)
-            start = max(first, instant + span.offset)
-            if made_up_from < first and span.start >= instant:
+        while window.start <= instant + _SEARCH_SECONDS:
+            begins, ends, offset, made_up_from, first, stop = window
+            start = max(first, instant + offset)
+            if made_up_from < first and begins >= instant:
                 start = made_up_from
             if searched is None or found is None or not searched <= start <= found:
                 searched, found = start, readings.first_from(start)
                 if found is None:
                     return None
             if found < first:
-                return span.start
+                return begins
             if found < stop:
-                return found - span.offset
-            ahead = span.end
+                return found - offset
+            ahead = ends
             if ahead - instant > _LONGEST_CHANGE:
-                ahead = max(ahead, found - span.offset - _LONGEST_CHANGE)
-            span = span_at(ahead)
+                ahead = max(ahead, found - offset - _LONGEST_CHANGE)
+            window = window_at(ahead)
         return None
 
-    def last_upto(self, instant: int) -> int | None:
-        """The last tick at or before `instant`; None when there is none within 100 years."""
+    def _search_backward(self, instant: int) -> int | None:
+        """`last_upto`, from one span to the one before."""
         if not _FIRST_INSTANT <= instant < _LAST_INSTANT:
             return self.last_upto(_LAST_INSTANT - 1) if instant >= _LAST_INSTANT else None
-        readings, span_at = self._readings, self._clock.span_at
-        span = span_at(instant)
+        readings, window_at = self._readings, self._windows.at
+        window = window_at(instant)
         searched = found = None
-        while span.end >= instant - _SEARCH_SECONDS:
-            made_up_from, first, stop = live_readings(span, self._rule)
-            end = min(stop - 1, instant + span.offset)
+        while window.end >= instant - _SEARCH_SECONDS:
+            begins, _, offset, made_up_from, first, stop = window
+            end = min(stop - 1, instant + offset)
             if searched is None or found is None or not found <= end <= searched:
                 searched, found = end, readings.last_upto(end)
                 if found is None:
                     return None
             if found >= first:
-                return found - span.offset
+                return found - offset
             if made_up_from < first and found >= made_up_from:
-                return span.start
-            behind = span.start - 1
+                return begins
+            behind = begins - 1
             if instant - behind > _LONGEST_CHANGE:
-                behind = min(behind, found - span.offset + _LONGEST_CHANGE)
-            span = span_at(behind)
+                behind = min(behind, found - offset + _LONGEST_CHANGE)
+            window = window_at(behind)
         return None
 
     def contains(self, instant: int) -> bool:
-        span = self._clock.span_at(instant)
-        made_up_from, first, stop = live_readings(span, self._rule)
-        reading = instant + span.offset
+        start, _, offset, made_up_from, first, stop = self._windows.at(instant)
+        reading = instant + offset
         if first <= reading < stop and self._readings.matches(reading):
             return True
-        return instant == span.start and made_up_from < first and self._readings.count(made_up_from, first) > 0
+        return instant == start and made_up_from < first and self._readings.count(made_up_from, first) > 0
 
     def count(self, start: int, stop: int) -> int:
         """How many ticks lie in [start, stop), by arithmetic."""
         readings = self._readings
         total = 0
         while start < stop:
-            span = self._clock.span_at(start)
-            made_up_from, first, end = live_readings(span, self._rule)
-            total += readings.count(max(first, start + span.offset), min(end, stop + span.offset))
-            if span.start >= start and made_up_from < first and not (first < end and readings.matches(first)):
+            begins, ends, offset, made_up_from, first, end = self._windows.at(start)
+            total += readings.count(max(first, start + offset), min(end, stop + offset))
+            if begins >= start and made_up_from < first and not (first < end and readings.matches(first)):
                 total += readings.count(made_up_from, first) > 0
-            start = span.end
+            start = ends
         return total
-
-    def ascending(self, start: int, stop: int) -> Iterator[int]:
-        """The ticks in [start, stop)."""
-        tick = self.first_from(start)
-        while tick is not None and tick < stop:
-            yield tick
-            tick = self.first_from(tick + 1)
-
-    def descending(self, start: int, stop: int) -> Iterator[int]:
-        """The ticks in [start, stop), newest first."""
-        tick = self.last_upto(stop - 1)
-        while tick is not None and tick >= start:
-            yield tick
-            tick = self.last_upto(tick - 1)

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from sexton.zones import load_zone
 
-_BLOCK_BITS = 25
+BLOCK_BITS = 25
 _SAMPLE_SECONDS = 1 << 18  # no zone has ever changed and changed back within three days; a test compares with tzdata
 _LOOK_AROUND_SECONDS = 4 * 86_400  # more than the longest repetition, the day that Alaska and Kwajalein lived twice
 _FIRST_INSTANT = int(datetime(2, 1, 1, tzinfo=UTC).timestamp())
@@ -47,14 +47,18 @@ class ZoneClock:
 
     def span_at(self, instant: int) -> Span:
         """The span that holds this instant."""
-        number = instant >> _BLOCK_BITS
-        block = self._blocks.get(number)
-        if block is None:
-            block = self._blocks[number] = self._find_spans(number << _BLOCK_BITS, (number + 1) << _BLOCK_BITS)
-        for span in block:
+        for span in self.block_at(instant):
             if instant < span.end:
                 return span
         raise AssertionError("the spans of a block cover it")
+
+    def block_at(self, instant: int) -> tuple[Span, ...]:
+        """The spans of the block that holds this instant: few, in order, and the same whenever they are asked for."""
+        number = instant >> BLOCK_BITS
+        block = self._blocks.get(number)
+        if block is None:
+            block = self._blocks[number] = self._find_spans(number << BLOCK_BITS, (number + 1) << BLOCK_BITS)
+        return block
 
     def offset_at(self, instant: int) -> int:
         instant = min(max(instant, _FIRST_INSTANT), _LAST_INSTANT)
