@@ -11,7 +11,7 @@ import pytest
 from sexton_scheduler.election.candidate import Standing
 from tests.support.elections import (
     LONG,
-    SESSION,
+    SHORT_SESSION,
     CandidateProcess,
     Candidates,
     becomes,
@@ -143,7 +143,7 @@ def test_a_wiped_ensemble_elects_whoever_led_again(ensemble: ZooKeeperEnsemble, 
 def test_an_ensemble_restored_from_an_older_state_elects_again_once_its_dead_sessions_have_lapsed(
     ensemble: ZooKeeperEnsemble, candidate: Candidates, path: str
 ) -> None:
-    ghost = candidate(ensemble.hosts, "ghost")
+    ghost = candidate(ensemble.hosts, "ghost", SHORT_SESSION)
     elected_again(ghost)
     saved = ensemble.save()
     (dead,) = znodes(ensemble.hosts, path)
@@ -197,7 +197,7 @@ def test_two_candidates_alternate_and_are_never_both_confirmed(
 def test_the_session_that_the_servers_give_is_the_one_that_is_shown(
     ensemble: ZooKeeperEnsemble, candidate: Candidates
 ) -> None:
-    asked = candidate(ensemble.hosts, session=SESSION)
+    asked = candidate(ensemble.hosts, session=SHORT_SESSION)
     elected_again(asked)
     says(asked, ", 2s, connected to 127.0.0.1:")
     bounded = candidate(ensemble.hosts, "node-2", timedelta(seconds=90))  # maxSessionTimeout is 60 s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sexton_scheduler.election.candidate import Standing
-from tests.support.elections import Candidates, becomes, is_lined_up
+from tests.support.elections import SHORT_SESSION, Candidates, becomes, is_lined_up
 from tests.support.zookeeper import ZooKeeperServer
 
 
@@ -14,8 +14,11 @@ def test_a_place_given_up_during_an_outage_keeps_nobody_waiting_after_it(
     own_zookeeper_server: ZooKeeperServer, candidate: Candidates, who: str
 ) -> None:
     """The one who resigned stands aside (another was forced): it cleans up by no further campaign."""
-    first, second = candidate(own_zookeeper_server.hosts), candidate(own_zookeeper_server.hosts, "node-2")
-    third = candidate(own_zookeeper_server.hosts, "node-3")
+    first, second = (
+        candidate(own_zookeeper_server.hosts, session=SHORT_SESSION),
+        candidate(own_zookeeper_server.hosts, "node-2", SHORT_SESSION),
+    )
+    third = candidate(own_zookeeper_server.hosts, "node-3", SHORT_SESSION)
     first.campaign()
     becomes(first, Standing.ELECTED)
     for one in (second, third):
