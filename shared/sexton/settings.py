@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
+from functools import lru_cache
 
 from sexton.errors import InvalidSetting
 from sexton.terms import Strategy
@@ -121,6 +122,7 @@ def settings_from_rows(rows: Mapping[str, str]) -> ClusterSettings:
     return settings
 
 
+@lru_cache(maxsize=256)  # every node and worker reads all of them every few seconds
 def with_setting(settings: ClusterSettings, key: str, text: str) -> ClusterSettings:
     """``settings`` with one key set from text, not yet checked against the others."""
     name = SETTING_KEYS.get(key)
