@@ -26,6 +26,8 @@ _ALIASES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+ALIAS_NAMES = tuple(_ALIASES)
+"""The words that stand for an expression; case does not matter."""
 _ORDINARY = re.compile(r"[\t -~]*")
 _BLANKS = re.compile(r"[ \t]+")
 _ZONE_NAME = re.compile(

@@ -92,7 +92,9 @@ class Weekday:
         return WEEKDAY.names.index(name)
 
     def schema(self) -> JsonSchema:
-        return any_case(WEEKDAY.names)
+        return {
+            "anyOf": [{"enum": [*WEEKDAY.names]}, {"type": "string", "pattern": f"^({either_case(WEEKDAY.names)})$"}]
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,6 @@ class Region:
         return {"type": "string", "pattern": "^[A-Za-z]{2}(-.+)?$", "examples": ["DE", "DE-BE"]}
 
 
-def any_case(words: Iterable[str]) -> JsonSchema:
-    """Schema of texts that are one of ``words`` but for their case; editors offer the words as they are."""
-    listed = list(words)
-    either = "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in listed)
-    return {"type": "string", "anyOf": [{"enum": listed}, {"pattern": f"^({either})$"}]}
+def either_case(words: Iterable[str]) -> str:
+    """A pattern of any of ``words`` without regard to case, for expressions that have no flag for it."""
+    return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)

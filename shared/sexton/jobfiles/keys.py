@@ -1,13 +1,12 @@
-"""Every key of a job file, in one table: how it is read, what it is by default, and whether `defaults` may hold it.
+"""Every key of a job file, in one table: how it is read, what it is by default, what it means, and whether `defaults`
+may hold it. Readings, messages, the JSON Schema for editors and what exports leave out all come from here.
 
-The order is that of the documentation. A key that a later version brings stands here too, with the one value that needs
-no code (its default), so that it is refused by name and never ignored.
+The order is that of the documentation. A key that a later version brings stands here too, with its whole grammar and
+the one value that needs no code (its default): every other value is checked, and then refused by name, never ignored.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -15,26 +14,42 @@ from typing import Any
 from sexton.claims import OnWorkerLost, Overlap
 from sexton.job_rules import CatchUpOrder, MissedPolicy
 from sexton.jobfiles.day_readings import Day, Region, Weekday
-from sexton.jobfiles.nodes import Mapping, Node, kind_of
-from sexton.jobfiles.problems import FileProblems, Place, shown
+from sexton.jobfiles.key_tables import Key, TableOf, nearest, place_of, read_keys, unknown_key
+from sexton.jobfiles.later_keys import ALERT_KEYS, CELERY_KEYS, CONCURRENCY_KEYS, HTTP_KEYS, LIMIT_KEYS
+from sexton.jobfiles.later_readings import NO_DEFAULT, EnvValue, Later
+from sexton.jobfiles.nodes import Node
+from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import (
     BAD,
     Choice,
     Decimal,
-    Duration,
     Flag,
-    Instant,
     Json,
-    Later,
+    JsonSchema,
     ListOf,
     MapOf,
     OrNull,
-    Reading,
     Text,
     Whole,
 )
 from sexton.jobfiles.schedule_reading import ScheduleParts, ZoneName
+from sexton.jobfiles.time_readings import Duration, Instant
 from sexton.wall_clock_ticks import GapRule, OverlapRule
+
+__all__ = [
+    "JOB_KEYS",
+    "LATER_TARGETS",
+    "MAPPINGS",
+    "NAME_PATTERN",
+    "NAME_WANTED",
+    "TARGETS",
+    "Key",
+    "TableOf",
+    "nearest",
+    "place_of",
+    "read_keys",
+    "unknown_key",
+]
 
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 NAME_WANTED = "a name: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
@@ -42,51 +57,8 @@ NAME_WANTED = "a name: letters, digits, '.', '_' and '-', at most 100, the first
 _SECOND = timedelta(seconds=1)
 _MILLISECOND = timedelta(milliseconds=1)
 _LONGEST_JITTER = timedelta(days=20)  # a column of milliseconds has to hold it
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key. ``own``: each job says it for itself, `defaults` cannot."""
-
-    name: str
-    reading: Reading
-    default: str
-    own: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TableOf:
-    """A mapping with named keys, as a dict of those that are given."""
-
-    keys: tuple[Key, ...]
-    what: str
-
-    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        if not isinstance(node, Mapping):
-            problems.add(node, f"{key} is {kind_of(node)}; write a mapping with the keys {_names(self.keys)}")
-            return BAD
-        values = read_keys(node, self.keys, self.what, problems, prefix=f"{key}.")
-        return BAD if BAD in values.values() else values
-
-
-@dataclass(frozen=True, slots=True)
-class _Argument:
-    """One entry of an argument vector: any text, or a number in quotes."""
-
-    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        return Text(longest=131_072).read(node, key, problems)
-
-
-@dataclass(frozen=True, slots=True)
-class _EnvValue:
-    """A text; secrets come with a later version and are never taken literally."""
-
-    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        text = Text(longest=131_072).read(node, key, problems)
-        if text is not BAD and "${secret:" in text:
-            problems.add(node, f"{key}: ${{secret:...}} comes with a later version; let the job read its secret itself")
-            return BAD
-        return text
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_DOTTED = rf"{_NAME}(?:\.{_NAME})*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,165 +68,270 @@ class _CodeOrName:
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
         silent = FileProblems(problems.file)
         code = Whole(0, 255).read(node, key, silent)
-        if code is not BAD:
-            return code
-        return Text(
-            longest=200, pattern=r"[A-Za-z_][A-Za-z0-9_.]*", wanted="an exit code (0 to 255) or an exception's name"
-        ).read(node, key, problems)
+        return code if code is not BAD else self._name.read(node, key, problems)
+
+    @property
+    def _name(self) -> Text:
+        wanted = "an exit code (0 to 255) or an exception's name"
+        return Text(longest=200, pattern=r"[A-Za-z_][A-Za-z0-9_.]*", wanted=wanted)
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [Whole(0, 255).schema(), self._name.schema()]}
 
 
 RETRY_KEYS = (
-    Key("max", Whole(0, 1_000), "0"),
-    Key("delay", Duration(), "10s"),
-    Key("factor", Decimal(1, 100), "2"),
-    Key("max_delay", Duration(), "10m"),
-    Key("jitter", Flag(), "true"),
-    Key("on", OrNull(ListOf(_CodeOrName(), shortest=1, longest=100)), "null"),
+    Key("max", Whole(0, 1_000), "0", "How many times a failed run is tried again."),
+    Key("delay", Duration(), "10s", "How long before the first retry."),
+    Key("factor", Decimal(1, 100), "2", "What each further delay is multiplied by."),
+    Key("max_delay", Duration(), "10m", "The longest delay."),
+    Key("jitter", Flag(), "true", "Spread the delays, so that what failed together does not return together."),
+    Key(
+        "on",
+        OrNull(ListOf(_CodeOrName(), shortest=1, longest=100)),
+        "null",
+        "Exit codes or exception names to retry on; null is every failure.",
+    ),
 )
 
 MISSED_KEYS = (
-    Key("policy", Choice({policy.value: policy for policy in MissedPolicy}), "latest"),
-    Key("grace", Duration(), "60s"),
-    Key("start_within", OrNull(Duration(least=_SECOND)), "null"),
-    Key("within", OrNull(Duration(least=_SECOND)), "null"),
-    Key("max", Whole(1, 100_000), "100"),
-    Key("order", Choice({order.value: order for order in CatchUpOrder}), "oldest"),
-    Key("hold_for", Duration(least=_SECOND), "7d"),
+    Key(
+        "policy",
+        Choice({policy.value: policy for policy in MissedPolicy}),
+        "latest",
+        "Beyond grace: `skip` them; fire the `latest` and merge the others into it; fire `all`; `hold` them for an "
+        "operator.",
+    ),
+    Key("grace", Duration(), "60s", "A tick found not later than this still fires, marked late."),
+    Key(
+        "start_within",
+        OrNull(Duration(least=_SECOND)),
+        "null",
+        "A claim that no worker takes within this is missed too; null is the grace.",
+    ),
+    Key(
+        "within",
+        OrNull(Duration(least=_SECOND)),
+        "null",
+        "Older ticks expire; null is 1d, under `latest` at least one period of the schedule.",
+    ),
+    Key("max", Whole(1, 100_000), "100", "Of what would fire at once, the oldest beyond this expire."),
+    Key(
+        "order",
+        Choice({order.value: order for order in CatchUpOrder}),
+        "oldest",
+        "Under `all`: the `oldest` or the `newest` first.",
+    ),
+    Key("hold_for", Duration(least=_SECOND), "7d", "An unanswered proposal lapses after this."),
 )
 
 DST_KEYS = (
-    Key("gap", Choice({rule.value: rule for rule in GapRule}), "shift"),
-    Key("overlap", Choice({rule.value: rule for rule in OverlapRule}), "first"),
+    Key(
+        "gap",
+        Choice({rule.value: rule for rule in GapRule}),
+        "shift",
+        "A time that the clock jumps over: `shift` it to the first instant after the jump, or `skip` it.",
+    ),
+    Key(
+        "overlap",
+        Choice({rule.value: rule for rule in OverlapRule}),
+        "first",
+        "A time that the clock shows twice: fire the `first` time, the `second`, or `both`.",
+    ),
 )
 
 EXCLUDE_KEYS = (
-    Key("dates", ListOf(Day(), longest=5_000, wanted="a list of dates such as [2026-12-25]"), "[]"),
-    Key("weekdays", ListOf(Weekday(), longest=6, wanted="a list of weekdays such as [SAT, SUN]"), "[]"),
-    Key("holidays", ListOf(Region(), longest=20, wanted="a list of regions such as [DE-BE]"), "[]"),
+    Key("dates", ListOf(Day(), longest=5_000, wanted="a list of dates such as [2026-12-25]"), "[]", "Single days."),
+    Key(
+        "weekdays",
+        ListOf(Weekday(), longest=6, wanted="a list of weekdays such as [SAT, SUN]"),
+        "[]",
+        "Days of the week: SUN to SAT.",
+    ),
+    Key(
+        "holidays",
+        ListOf(Region(), longest=20, wanted="a list of regions such as [DE-BE]"),
+        "[]",
+        "Public holidays of regions: DE, or DE-BE for a part of it, as the `holidays` package spells them.",
+    ),
 )
 
 _OVERLAPS = {"skip": Overlap.SKIP, "queue": Overlap.QUEUE, "allow": Overlap.ALLOW}
+_USE_OTHER_TARGET = "write command, shell or python until then"
 
-JOB_KEYS = (
-    Key("schedule", ScheduleParts(), "", own=True),
-    Key("timezone", ZoneName(), "UTC"),
-    Key("start", OrNull(Instant()), "null"),
-    Key("end", OrNull(Instant()), "null"),
-    Key("exclude", TableOf(EXCLUDE_KEYS, "exclude"), "{}"),
-    Key("jitter", Duration(most=_LONGEST_JITTER), "0s"),
-    Key("dst", TableOf(DST_KEYS, "dst"), "{gap: shift, overlap: first}"),
-    Key("hash_seed", Text(longest=200, shortest=1), "the name at the first apply", own=True),
-    Key("enabled", Flag(), "true"),
+_WHEN_KEYS = (
     Key(
-        "command",
-        ListOf(_Argument(), shortest=1, wanted="a list of program and arguments, or use 'shell' for a text"),
+        "schedule",
+        ScheduleParts(),
         "",
+        "When: a cron string, a mapping with cron, every, calendar or at, or a list of these: one set of ticks.",
         own=True,
     ),
-    Key("shell", Text(longest=262_144, shortest=1, wanted="a script for /bin/sh"), "", own=True),
+    Key("timezone", ZoneName(), "UTC", "An IANA name; printed by `validate`, `plan` and `next`."),
+    Key("start", OrNull(Instant()), "null", "No tick before this instant."),
+    Key("end", OrNull(Instant()), "null", "No tick at or after this instant."),
+    Key(
+        "exclude",
+        TableOf(EXCLUDE_KEYS, "exclude"),
+        "{}",
+        "Days without ticks, by the local date of the tick.",
+        example="{dates: ['2026-12-25'], weekdays: [SAT, SUN], holidays: [DE-BE]}",
+    ),
+    Key(
+        "jitter",
+        Duration(most=_LONGEST_JITTER),
+        "0s",
+        "Each tick becomes available up to this much later, by a delay fixed per job and tick.",
+    ),
+    Key(
+        "dst",
+        TableOf(DST_KEYS, "dst"),
+        "{gap: shift, overlap: first}",
+        "What fixed times do in the nights the clocks change. Refused where minute or hour starts with `*`.",
+    ),
+    Key(
+        "hash_seed",
+        Text(longest=200, shortest=1),
+        "",
+        "What `H` and jitter hash; by default the job's first name, kept by renamed_from.",
+        own=True,
+    ),
+    Key("enabled", Flag(), "true", "`false` is a pause by file."),
+)
+
+_WHAT_KEYS = (
+    Key(
+        "command",
+        ListOf(Text(longest=131_072), shortest=1, wanted="a list of program and arguments, or use 'shell' for a text"),
+        "",
+        "A program and its arguments, started without a shell.",
+        own=True,
+        example="[billing, --night]",
+    ),
+    Key("shell", Text(longest=262_144, shortest=1, wanted="a script for /bin/sh"), "", "For `/bin/sh -c`.", own=True),
     Key(
         "python",
         Text(
             longest=400,
-            pattern=r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*",
+            pattern=rf"{_DOTTED}:{_DOTTED}",
             wanted="a module and a function, such as billing.jobs:nightly",
         ),
         "",
+        "A function as package.module:function, called with `args` and `kwargs`.",
+        own=True,
+        example="billing.jobs:nightly",
+    ),
+    Key("args", ListOf(Json()), "[]", "Arguments of the Python function: JSON values.", own=True),
+    Key(
+        "kwargs",
+        MapOf(Json(), _NAME, "a name of an argument"),
+        "{}",
+        "Named arguments of the Python function: JSON values.",
         own=True,
     ),
-    Key("args", ListOf(Json()), "[]", own=True),
-    Key("kwargs", MapOf(Json(), r"[A-Za-z_][A-Za-z0-9_]*", "a name of an argument"), "{}", own=True),
-    Key("http", Later(None, "not there"), "", own=True),
-    Key("celery", Later(None, "not there"), "", own=True),
-    Key("env", MapOf(_EnvValue(), r"[^=\x00]{1,200}", "a name of a variable"), "{}"),
-    Key("cwd", OrNull(Text(longest=4_096, shortest=1, wanted="a folder")), "null"),
-    Key("stdin", OrNull(Text(longest=1_048_576)), "null"),
-    Key("success_codes", ListOf(Whole(0, 255), shortest=1, longest=256, wanted="a list of exit codes"), "[0]"),
-    Key("limits", Later({}, "{}"), "{}"),
-    Key("queue", Text(pattern=NAME_PATTERN, wanted=NAME_WANTED), "default"),
-    Key("priority", Whole(-2, 2), "0"),
-    Key("overlap", Choice(_OVERLAPS, later=("replace",)), "skip"),
-    Key("queue_limit", Later(100, "100"), "100"),
-    Key("concurrency_key", Later(None, "null"), "null"),
-    Key("max_runtime", Duration(least=_MILLISECOND), "24h"),
-    Key("kill_after", Duration(), "10s"),
-    Key("retries", TableOf(RETRY_KEYS, "retries"), "{}"),
+    Key(
+        "http",
+        Later(TableOf(HTTP_KEYS, "http", required=("url",)), NO_DEFAULT, _USE_OTHER_TARGET),
+        "",
+        "An HTTP request.",
+        own=True,
+    ),
+    Key(
+        "celery",
+        Later(TableOf(CELERY_KEYS, "celery", required=("broker", "task")), NO_DEFAULT, _USE_OTHER_TARGET),
+        "",
+        "Hands the tick to a Celery deployment.",
+        own=True,
+    ),
+    Key(
+        "env",
+        MapOf(EnvValue(), r"[^=\x00]{1,200}", "a name of a variable"),
+        "{}",
+        "Added to a clean environment; values are strings.",
+    ),
+    Key("cwd", OrNull(Text(longest=4_096, shortest=1, wanted="a folder")), "null", "The folder to start in."),
+    Key("stdin", OrNull(Text(longest=1_048_576)), "null", "What commands and shell scripts read."),
+    Key(
+        "success_codes",
+        ListOf(Whole(0, 255), shortest=1, longest=256, wanted="a list of exit codes"),
+        "[0]",
+        "Exit codes that count as success.",
+    ),
+    Key(
+        "limits",
+        Later(TableOf(LIMIT_KEYS, "limits"), {}, "remove it (until then it is {})"),
+        "{}",
+        "Memory, processor time and open files of a run.",
+    ),
+)
+
+_HOW_KEYS = (
+    Key("queue", Text(longest=100, pattern=NAME_PATTERN, wanted=NAME_WANTED), "default", "Which workers may pull it."),
+    Key("priority", Whole(-2, 2), "0", "-2 to 2, higher first."),
+    Key(
+        "overlap",
+        Choice(_OVERLAPS, later=("replace",)),
+        "skip",
+        "A tick that finds the job still running: `skip` it, `queue` it, or `allow` both.",
+    ),
+    Key(
+        "queue_limit",
+        Later(Whole(1, 1_000_000), 100, "remove it (until then it is 100)"),
+        "100",
+        "Under `overlap: queue`: how many may wait; the oldest beyond it end skipped.",
+    ),
+    Key(
+        "concurrency_key",
+        Later(
+            OrNull(TableOf(CONCURRENCY_KEYS, "concurrency_key", required=("key",))),
+            None,
+            "remove it (until then it is null)",
+        ),
+        "null",
+        "One group of slots across jobs; overlap then speaks of the key.",
+    ),
+    Key("max_runtime", Duration(least=_MILLISECOND), "24h", "Then SIGTERM to its process group."),
+    Key("kill_after", Duration(), "10s", "From SIGTERM to SIGKILL."),
+    Key("retries", TableOf(RETRY_KEYS, "retries"), "{}", "How failed runs are tried again."),
     Key(
         "on_worker_lost",
         Choice({"retry": OnWorkerLost.RETRY, "fail": OnWorkerLost.FAIL}),
         "retry",
+        "A run whose worker vanished: `retry` (at least once) or `fail` (at most once).",
     ),
-    Key("on_lease_lost", Later("continue", "continue"), "continue"),
-    Key("missed", TableOf(MISSED_KEYS, "missed"), "{}"),
-    Key("description", Text(longest=10_000), ""),
-    Key("owner", Text(longest=200), ""),
-    Key("tags", ListOf(Text(longest=100, shortest=1), longest=100, wanted="a list of texts"), "[]"),
     Key(
-        "alert", Later({"late": None, "failures": None}, "{late: null, failures: null}"), "{late: null, failures: null}"
+        "on_lease_lost",
+        Later(Choice({"continue": "continue", "kill": "kill"}), "continue", "remove it (until then it is continue)"),
+        "continue",
+        "A run whose worker lost its lease: `continue` or `kill`.",
     ),
-    Key("renamed_from", OrNull(Text(pattern=NAME_PATTERN, wanted=NAME_WANTED)), "null", own=True),
 )
+
+_ABOUT_KEYS = (
+    Key("missed", TableOf(MISSED_KEYS, "missed"), "{}", "What becomes of ticks that are found after they fell due."),
+    Key("description", Text(longest=10_000), "''", "Shown beside the name."),
+    Key("owner", Text(longest=200), "''", "Shown, and filtered by."),
+    Key("tags", ListOf(Text(longest=100, shortest=1), longest=100, wanted="a list of texts"), "[]", "Filtered by."),
+    Key(
+        "alert",
+        Later(
+            TableOf(ALERT_KEYS, "alert"),
+            {"late": None, "failures": None},
+            "remove it (until then it is {late: null, failures: null})",
+        ),
+        "{late: null, failures: null}",
+        "When somebody is told.",
+    ),
+    Key(
+        "renamed_from",
+        OrNull(Text(longest=100, pattern=NAME_PATTERN, wanted=NAME_WANTED)),
+        "null",
+        "Keeps the cursor, the history and the hash seed of the old name.",
+        own=True,
+    ),
+)
+
+JOB_KEYS: tuple[Key, ...] = (*_WHEN_KEYS, *_WHAT_KEYS, *_HOW_KEYS, *_ABOUT_KEYS)
 
 TARGETS = ("command", "shell", "python")
 LATER_TARGETS = ("http", "celery")
 MAPPINGS = ("env", "retries", "missed", "dst", "exclude")  # these merge by key
-
-# What people write who know another scheduler, or an older habit.
-_MEANT = {
-    "cron": "write it as 'schedule'",
-    "interval": "write schedule: {every: 5m}",
-    "every": "write schedule: {every: 5m}",
-    "at": "write schedule: {at: [2026-12-24T18:00:00+01:00]}",
-    "calendar": "write schedule: {calendar: {months: 1}, at: '02:30', start: 2026-01-31}",
-    "timeout": "write it as 'max_runtime'",
-    "tz": "write it as 'timezone'",
-    "cmd": "write it as 'command'",
-    "run": "write it as 'command' or 'shell'",
-    "misfire_policy": "write missed: {policy: latest}",
-    "catchup": "write missed: {policy: all}",
-    "lease": "it is a setting of the cluster: sexton settings set lease 30s",
-    "heartbeat": "it is a setting of the cluster: sexton settings set heartbeat 10s",
-    "name": "a job's name is its key under 'jobs'",
-}
-
-
-def read_keys(
-    node: Mapping, keys: Sequence[Key], what: str, problems: FileProblems, *, prefix: str = ""
-) -> dict[str, Any]:
-    """The values of a mapping whose keys are ``keys``; BAD where one was refused. Unknown keys are reported."""
-    by_name = {key.name: key for key in keys}
-    values: dict[str, Any] = {}
-    for name, (key_node, value_node) in node.entries.items():
-        key = by_name.get(name)
-        if key is None:
-            problems.add(key_node, unknown_key(name, [key.name for key in keys], what))
-            values[name] = BAD
-        else:
-            values[name] = key.reading.read(value_node, prefix + name, problems)
-    return values
-
-
-def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The known key that ``name`` was probably meant to be."""
-    near = difflib.get_close_matches(name.lower().replace("-", "_")[:100], known, n=1, cutoff=0.7)
-    return near[0] if near else None
-
-
-def unknown_key(name: str, known: Sequence[str], what: str) -> str:
-    """The sentence for a key that is not there, with the nearest one that is."""
-    if near := nearest(name, known):
-        advice = f"did you mean {near!r}?"
-    elif what == "a job" and name.lower() in _MEANT:
-        advice = _MEANT[name.lower()]
-    else:
-        advice = f"the keys are {', '.join(known)}"
-    return f"{shown(name)} is not a key of {what}; {advice}"
-
-
-def place_of(node: Mapping, *names: str) -> Place:
-    """Where the first of these keys' values stands; the mapping itself where none is given."""
-    return next((node.entries[name][1] for name in names if name in node.entries), node)
-
-
-def _names(keys: Sequence[Key]) -> str:
-    return ", ".join(key.name for key in keys)

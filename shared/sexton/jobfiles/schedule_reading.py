@@ -12,15 +12,16 @@ from functools import lru_cache
 from typing import Any
 
 from sexton.calendar_readings import CalendarUnit, MonthEnd
-from sexton.cron_expression import CronExpression
+from sexton.cron_expression import ALIAS_NAMES, CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.jobfiles.day_readings import Day, TimeOfDay
+from sexton.jobfiles.day_readings import Day, TimeOfDay, either_case
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, Choice, Duration, Instant, ListOf, MapOf, Reading, Text, Whole
+from sexton.jobfiles.readings import BAD, Choice, JsonSchema, ListOf, MapOf, Reading, Text, Whole
+from sexton.jobfiles.time_readings import Duration, Instant
 from sexton.jobfiles.yaml_words import why_scalar_not_text
 from sexton.schedules import MIN_INTERVAL
-from sexton.zones import load_zone
+from sexton.zones import load_zone, zone_names
 
 MAX_PARTS = 100
 _EPOCH_TEXT = "1970-01-01T00:00:00Z"
@@ -30,6 +31,14 @@ _FORMS = (
 )
 _PART_KEYS = ("cron", "every", "anchor", "at")
 _CALENDAR_KEYS = ("calendar", "at", "start", "month_end")
+_EVERY = Duration(least=MIN_INTERVAL)
+_INSTANTS = ListOf(
+    Instant(), shortest=1, wanted="a list of instants with their offsets, such as ['2026-12-24T18:00:00+01:00']"
+)
+_CRON_FIELD = "[0-9A-Za-z*?/,#()-]+"
+_CRON_PATTERN = (  # what can be said without the grammar: five or six fields of its characters, or an alias
+    f"^[ \\t]*(?:{_CRON_FIELD}(?:[ \\t]+{_CRON_FIELD}){{4,5}}|{either_case(ALIAS_NAMES)})[ \\t]*$"
+)
 _CALENDAR_FORM = '{calendar: {months: 1}, at: "02:30", start: 2026-01-31}'
 
 
@@ -47,6 +56,9 @@ class ZoneName:
         problems.add(node, why)
         return BAD
 
+    def schema(self) -> JsonSchema:
+        return {"enum": sorted(zone_names())}
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleParts:
@@ -61,6 +73,32 @@ class ScheduleParts:
             return BAD
         parts = [_read_part(item, f"{key}[{place}]", problems) for place, item in enumerate(node.items)]
         return BAD if any(part is BAD for part in parts) else tuple(parts)
+
+    def schema(self) -> JsonSchema:
+        part = _part_schema()
+        return {"anyOf": [*part["anyOf"], {"type": "array", "items": part, "minItems": 1, "maxItems": MAX_PARTS}]}
+
+
+def _part_schema() -> JsonSchema:
+    """One part: a cron text, or one of the four mappings."""
+    cron = {"type": "string", "pattern": _CRON_PATTERN, "examples": ["0 2 * * *"]}
+    every = {"every": _EVERY.schema(), "anchor": Instant().schema() | {"default": _EPOCH_TEXT}}
+    calendar = {name: reading.schema() for name, reading in _CALENDAR_READINGS.items()}
+    calendar["calendar"] |= {"minProperties": 1, "maxProperties": 1}
+    calendar["month_end"]["default"] = MonthEnd.CLAMP.value
+    return {
+        "anyOf": [
+            cron,
+            _mapping_schema({"cron": cron}, "cron"),
+            _mapping_schema(every, "every"),
+            _mapping_schema(calendar, "calendar", "at", "start"),
+            _mapping_schema({"at": _INSTANTS.schema()}, "at"),
+        ]
+    }
+
+
+def _mapping_schema(properties: JsonSchema, *required: str) -> JsonSchema:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
 def _read_part(node: Node, key: str, problems: FileProblems) -> Any:
@@ -107,7 +145,7 @@ def _read_cron(node: Node, key: str, problems: FileProblems) -> Any:
 
 
 def _read_every(node: Mapping, value: Node, key: str, problems: FileProblems) -> Any:
-    every = Duration(least=MIN_INTERVAL).read(value, f"{key}.every", problems)
+    every = _EVERY.read(value, f"{key}.every", problems)
     anchor: Any = _EPOCH_TEXT
     if "anchor" in node.entries:
         instant = Instant().read(node.entries["anchor"][1], f"{key}.anchor", problems)
@@ -160,8 +198,7 @@ _CALENDAR_READINGS: dict[str, Reading] = {
 
 
 def _read_at(node: Node, key: str, problems: FileProblems) -> Any:
-    wanted = "a list of instants with their offsets, such as ['2026-12-24T18:00:00+01:00']"
-    instants = ListOf(Instant(), shortest=1, wanted=wanted).read(node, key, problems)
+    instants = _INSTANTS.read(node, key, problems)
     if instants is BAD:
         return BAD
     return {"at": [_iso(instant) for instant in sorted(set(instants))]}

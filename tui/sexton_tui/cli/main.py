@@ -47,6 +47,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("status", f"{_CLI}.listings.status:status", "Who leads and how late things are, on one screen."),
     Command("validate", f"{_CLI}.validate:validate", "Check job files without a database; every problem at once."),
     Command("apply", f"{_CLI}.apply:apply", "Plan job files against the cluster, show, ask, and apply."),
+    Command("schema", f"{_CLI}.schema:schema", "The JSON Schema of job files, for editors."),
     Command("next", f"{_CLI}.next_ticks:next_ticks", "The ticks to come of an expression or a job."),
     Command("jobs", f"{_CLI}.listings.jobs:jobs", "The jobs, their schedules and their next ticks."),
     Command("ticks", f"{_CLI}.listings.ticks:ticks", "What became of ticks, and what is claimed ahead."),

@@ -1,0 +1,99 @@
+"""The keys below those that a later version brings: `http`, `celery`, `limits`, `concurrency_key`, `alert`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sexton.jobfiles.key_tables import Key
+from sexton.jobfiles.later_readings import Size
+from sexton.jobfiles.readings import Choice, Flag, ListOf, MapOf, OrNull, Text, Whole
+from sexton.jobfiles.time_readings import Duration
+
+_SECOND = timedelta(seconds=1)
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+_REDIRECTS = ("same-host", "all", "none")
+
+HTTP_KEYS = (
+    Key("method", Choice({method: method for method in _METHODS}), "POST", "The method of the request."),
+    Key(
+        "url",
+        Text(
+            longest=8_192,
+            pattern=r"https?://[^\s/?#]+(?:[/?#]\S*)?",
+            wanted="an http or https address, such as https://billing.internal/run",
+        ),
+        "",
+        "Where to.",
+        example="https://billing.internal/run",
+    ),
+    Key(
+        "headers",
+        MapOf(
+            Text(longest=8_192, pattern=r"[^\r\n]*", wanted="a text on one line"),
+            r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}",
+            "a name of a header",
+            longest=100,
+        ),
+        "{}",
+        "Headers of the request, beside those that carry job, tick, attempt and token.",
+    ),
+    Key("body", OrNull(Text(longest=1_048_576)), "null", "What is sent."),
+    Key(
+        "expect",
+        ListOf(Whole(100, 599), shortest=1, longest=100, wanted="a list of status codes"),
+        "[200, 202, 204]",
+        "Status codes that count as success.",
+    ),
+    Key("timeout", Duration(least=timedelta(milliseconds=1)), "30s", "How long to wait for the answer."),
+    Key(
+        "redirects",
+        Choice({word: word for word in _REDIRECTS}),
+        "same-host",
+        "Which redirects are followed: those to the `same-host`, `all`, or `none`.",
+    ),
+)
+
+CELERY_KEYS = (
+    Key(
+        "broker",
+        Text(longest=8_192, pattern=r"[a-z][a-z0-9+.-]*://\S+", wanted="a broker's address, such as redis://broker/0"),
+        "",
+        "The address of the broker.",
+        example="redis://broker/0",
+    ),
+    Key(
+        "task",
+        Text(longest=400, pattern=r"[A-Za-z_][A-Za-z0-9_.-]*", wanted="a task's name, such as billing.nightly"),
+        "",
+        "The name of the task.",
+        example="billing.nightly",
+    ),
+    Key("queue", Text(longest=200, shortest=1, wanted="a queue's name"), "celery", "The queue of Celery."),
+    Key("wait", Flag(), "false", "Whether the run lasts until the task has ended."),
+)
+
+LIMIT_KEYS = (
+    Key("memory", Size("1MB", "1024TiB"), "", "Memory of all processes of a run together.", example="512MB"),
+    Key("cpu_time", Duration(least=_SECOND), "", "Processor time of a run.", example="10m"),
+    Key("open_files", Whole(8, 1_048_576), "", "Open files of a process.", example="1024"),
+)
+
+CONCURRENCY_KEYS = (
+    Key(
+        "key",
+        Text(
+            longest=100,
+            pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+            wanted="a name: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit",
+        ),
+        "",
+        "The group's name.",
+        example="warehouse",
+    ),
+    Key("limit", Whole(1, 10_000), "1", "How many of the group may run at once."),
+)
+
+ALERT_KEYS = (
+    Key("late", OrNull(Duration(least=_SECOND)), "null", "A tick that has not started this long after it fell due."),
+    Key("failures", OrNull(Whole(1, 1_000)), "null", "So many failures in a row."),
+)
