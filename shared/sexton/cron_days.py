@@ -52,21 +52,21 @@ class DayRule:
     nth_weekdays: tuple[tuple[int, int], ...] = ()  # MON#2 is (1, 2)
     last_weekdays: int = 0  # 5L
     is_every_day: bool = field(init=False, repr=False, compare=False)
-    _by_first_weekday: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    _has_specials: bool = field(init=False, repr=False, compare=False)
+    plain_days: tuple[int, ...] | None = field(init=False, repr=False, compare=False)
+    """Without L, W and #: `days_of` by the first weekday, before the month's length is asked."""
 
     def __post_init__(self) -> None:
         specials = (self.last_day_offsets, self.last_workday, self.nearest_workdays)
-        object.__setattr__(self, "_has_specials", any((*specials, self.nth_weekdays, self.last_weekdays)))
+        has_specials = any((*specials, self.nth_weekdays, self.last_weekdays))
         plain = _plain_days(self.days, self.weekdays, self.both_must_match)
-        object.__setattr__(self, "_by_first_weekday", plain)
         is_every_day = self.months == _EVERY_MONTH and all(days & _EVERY_DAY == _EVERY_DAY for days in plain)
+        object.__setattr__(self, "plain_days", None if has_specials else plain)
         object.__setattr__(self, "is_every_day", is_every_day)
 
     def days_of(self, first_weekday: int, length: int) -> int:
         """The matching days (bits 1 to `length`) of a month that the month field names."""
-        if not self._has_specials:
-            return self._by_first_weekday[first_weekday] & ((2 << length) - 2)
+        if self.plain_days is not None:
+            return self.plain_days[first_weekday] & ((2 << length) - 2)
         by_date = self.days | self._special_dates(first_weekday, length)
         by_weekday = _days_on(self.weekdays)[first_weekday] | self._special_weekdays(first_weekday, length)
         matching = by_date & by_weekday if self.both_must_match else by_date | by_weekday

@@ -44,7 +44,7 @@ class Readings:
     _first_in_hour: int = field(init=False, repr=False, compare=False)
     _first_second: int = field(init=False, repr=False, compare=False)
     _period: int = field(init=False, repr=False, compare=False)
-    """Where the readings are evenly spaced for ever (every day at 2, every five minutes): how far apart; 0 elsewhere."""
+    """How far apart, where the readings are evenly spaced for ever (daily, every five minutes); 0 elsewhere."""
 
     def __post_init__(self) -> None:
         per_day = self.seconds.bit_count() * self.minutes.bit_count() * self.hours.bit_count()
@@ -71,16 +71,18 @@ class Readings:
             return reading + (self._first_time - reading) % self._period
         day = reading // DAY_SECONDS
         time = reading - day * DAY_SECONDS
-        rule = self.days
         on = _date_of(day + _EPOCH_ORDINAL)
         year, month, month_day = on.year, on.month, on.day
         first = day - month_day + 1
-        months = rule.months
+        rule = self.days
+        months, plain = rule.months, rule.plain_days
         last_year = min(year + SEARCH_YEARS, LAST_YEAR)
         while year <= last_year:
             if months >> month & 1:
                 length = MONTH_LENGTHS[month] if month != 2 else length_of(year, 2)
-                left = rule.days_of((first + _EPOCH_WEEKDAY) % 7, length) >> month_day
+                weekday = (first + _EPOCH_WEEKDAY) % 7
+                left = plain[weekday] & (2 << length) - 1 if plain else rule.days_of(weekday, length)
+                left >>= month_day
                 if left & 1:
                     match = self._time_from(time) if time > self._first_time else self._first_time
                     if match >= 0:

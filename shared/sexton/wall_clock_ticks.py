@@ -101,7 +101,7 @@ class _Windows:
         self._rule = rule
         self._blocks: dict[int, tuple[_Window, ...]] = {}
         self.latest = _Window(0, 0, 0, 0, 0, 0)
-        """The one that was found last: schedules are mostly asked about the same days."""
+        """The one in which a search began last: schedules are mostly asked about the same days."""
 
     def at(self, instant: int) -> _Window:
         """The window that holds this instant."""
@@ -113,7 +113,6 @@ class _Windows:
             block = self._blocks[number] = tuple(windows)
         for window in block:
             if instant < window.end:
-                self.latest = window
                 return window
         raise AssertionError("the spans of a block cover it")
 
@@ -141,6 +140,7 @@ class WallClockTicks:
                 return None
             if found < stop:
                 return found - offset
+            return self._search_forward(instant, instant + offset, found)
         return self._search_forward(instant)
 
     def last_upto(self, instant: int) -> int | None:
@@ -152,21 +152,21 @@ class WallClockTicks:
                 return None
             if found >= first:
                 return found - offset
+            return self._search_backward(instant, instant + offset, found)
         return self._search_backward(instant)
 
-    def _search_forward(self, instant: int) -> int | None:
-        """`first_from`, from one span to the next."""
+    def _search_forward(self, instant: int, searched: int | None = None, found: int | None = None) -> int | None:
+        """`first_from`, from one span to the next; `found` is the first matching reading from `searched` on."""
         if not _FIRST_INSTANT <= instant < _LAST_INSTANT:
             return self.first_from(_FIRST_INSTANT) if instant < _FIRST_INSTANT else None
         readings, window_at = self._readings, self._windows.at
-        window = window_at(instant)
-        searched = found = None
+        window = self._windows.latest = window_at(instant)
         while window.start <= instant + _SEARCH_SECONDS:
             begins, ends, offset, made_up_from, first, stop = window
             start = max(first, instant + offset)
             if made_up_from < first and begins >= instant:
                 start = made_up_from
-            if searched is None or found is None or not searched <= start <= found:
+            if found is None or searched is None or not searched <= start <= found:
                 searched, found = start, readings.first_from(start)
                 if found is None:
                     return None
@@ -180,13 +180,12 @@ class WallClockTicks:
             window = window_at(ahead)
         return None
 
-    def _search_backward(self, instant: int) -> int | None:
-        """`last_upto`, from one span to the one before."""
+    def _search_backward(self, instant: int, searched: int | None = None, found: int | None = None) -> int | None:
+        """`last_upto`, from one span to the one before; `found` is the last matching reading up to `searched`."""
         if not _FIRST_INSTANT <= instant < _LAST_INSTANT:
             return self.last_upto(_LAST_INSTANT - 1) if instant >= _LAST_INSTANT else None
         readings, window_at = self._readings, self._windows.at
-        window = window_at(instant)
-        searched = found = None
+        window = self._windows.latest = window_at(instant)
         while window.end >= instant - _SEARCH_SECONDS:
             begins, _, offset, made_up_from, first, stop = window
             end = min(stop - 1, instant + offset)
