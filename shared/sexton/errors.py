@@ -8,6 +8,7 @@
     │       └── InvalidOption     the same, given as an option: exit code 2
     ├── Refused                   understood, but not now or not here: exit code 1
     │   ├── NotFound
+    │   ├── MovedOn           the cluster is not any more what a change was planned against
     │   ├── WrongCluster          another coordinator or cluster owns this database
     │   ├── OldSchema             the database needs `sexton db upgrade`
     │   └── OtherInputs           this node's zone data or tick engine differ from the cluster's
@@ -84,6 +85,14 @@ class Refused(SextonError):
 
 class NotFound(Refused):
     """No such job, claim, run, node or proposal."""
+
+
+class MovedOn(Refused):
+    """The cluster is not any more what a change was planned against; ``job_id``: the job that shows it, if one does."""
+
+    def __init__(self, message: str, *, job_id: int | None = None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.job_id = job_id
 
 
 class WrongCluster(Refused):

@@ -11,8 +11,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sexton.errors import InvalidJobFile, Problem, Refused
 from sexton.jobfiles.differences import Difference, differences_between
@@ -38,21 +38,30 @@ class Revised:
 
 @dataclass(frozen=True, slots=True)
 class ApplyPlan:
-    """What one apply does. ``missing`` stay; ``retired`` are those of them that prune takes out."""
+    """What one apply does. ``missing`` stay; ``retired`` are those of them that prune takes out. ``unchanged_at``: the
+    revision of each job, by its id, that the files say nothing new about."""
 
     added: tuple[JobDefinition, ...]
     revised: tuple[Revised, ...]
     unchanged: tuple[str, ...]
     missing: tuple[CurrentJob, ...]
     retired: tuple[CurrentJob, ...]
+    unchanged_at: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def likely_renames(self) -> tuple[tuple[str, str], ...]:
         """Pairs of a missing job that stays and an added one with its schedule and target: both would run."""
-        staying = [job for job in self.missing if job not in self.retired]
-        old_names = {_what_it_does(job.definition): job.name for job in staying}
+        if not self.added:
+            return ()
+        old_names = {_what_it_does(job.definition): job.name for job in self.kept}
         pairs = ((old_names.get(_what_it_does(added)), added.name) for added in self.added)
         return tuple((old, new) for old, new in pairs if old is not None)
+
+    @property
+    def kept(self) -> tuple[CurrentJob, ...]:
+        """The jobs of the cluster that no file names and that stay."""
+        retired = {job.job_id for job in self.retired}
+        return tuple(job for job in self.missing if job.job_id not in retired)
 
     @property
     def is_empty(self) -> bool:
@@ -103,6 +112,7 @@ def plan_changes(
     added: list[JobDefinition] = []
     revised: list[Revised] = []
     unchanged: list[str] = []
+    unchanged_at: dict[int, int] = {}
     kept: set[int] = set()
     problems: list[Problem] = []
     for job in loaded.jobs:
@@ -124,6 +134,7 @@ def plan_changes(
         kept.add(before.job_id)
         if before.definition.to_text() == job.definition.to_text():
             unchanged.append(job.name)
+            unchanged_at[before.job_id] = before.revision
         else:
             differences = differences_between(before.definition, job.definition)
             revised.append(Revised(before, job.definition, differences))
@@ -132,7 +143,8 @@ def plan_changes(
     missing = tuple(job for job in current if job.job_id not in kept)
     if prune:
         _check_prune(missing, len(current), prune_limit)
-    return ApplyPlan(tuple(added), tuple(revised), tuple(unchanged), missing, missing if prune else ())
+    retired = missing if prune else ()
+    return ApplyPlan(tuple(added), tuple(revised), tuple(unchanged), missing, retired, unchanged_at)
 
 
 def _check_prune(missing: Sequence[CurrentJob], total: int, prune_limit: int | None) -> None:

@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sexton.errors import NotFound, Refused
+from sexton.errors import MovedOn, NotFound, Refused
 from sexton.jobs import JobDefinition
-from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, JobChange
+from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditConditions, JobChange
 
 PAUSED_BY_FILE = "enabled: false"
+_PLAN_AGAIN = "nothing was changed; plan again"
+MOVES = ("job.created", "job.revised", "job.retired")
+"""The events after which a job is not any more what a change was planned against."""
 _ACTIONS = {
     ChangeKind.CREATE: "job.created",
     ChangeKind.REVISE: "job.revised",
@@ -116,7 +119,7 @@ def plan_edits(
 ) -> tuple[PlannedEdit, ...]:
     """One plan a change, in the order of ``changes``; ``new_ids`` are for those that create.
 
-    Raises ``NotFound`` for a job that is not there, ``Refused`` where ``expected_revision`` does not hold.
+    Raises ``NotFound`` for a job that is not there, ``MovedOn`` where ``expected_revision`` does not hold.
     """
     ids = iter(new_ids)
     return tuple(
@@ -142,13 +145,10 @@ def _plan_creation(change: JobChange, job_id: int) -> PlannedEdit:
 
 def _plan_change(change: JobChange, states: Mapping[int, JobState]) -> PlannedEdit:
     state = states.get(change.job_id or 0)
+    if change.expected_revision is not None and state is not None:
+        check_revision(state.job_id, state.name, state.revision, state.is_retired, change.expected_revision)
     if state is None or state.is_retired:
         raise NotFound(f"there is no job with id {change.job_id} any more", hint="`sexton jobs` lists what there is")
-    if change.expected_revision is not None and change.expected_revision != state.revision:
-        raise Refused(
-            f"job {state.name!r} is at revision {state.revision}, not {change.expected_revision}",
-            hint="someone changed it meanwhile: plan again",
-        )
     name, revision, new_revision, pauses, resumes = state.name, state.revision, None, None, False
     match change.kind:
         case ChangeKind.REVISE:
@@ -175,10 +175,42 @@ def _new_revision(definition: JobDefinition, seed: str) -> NewRevision:
     return NewRevision(definition.to_text(), definition.schedule_text(seed), definition.firing_text(seed), seed)
 
 
+def check_revision(job_id: int, name: str, revision: int, is_retired: bool, expected: int) -> None:
+    """Raise ``MovedOn`` where a job is not any more what a change was planned against."""
+    if is_retired:
+        raise MovedOn(f"job {name!r} is retired", job_id=job_id, hint=_PLAN_AGAIN)
+    if revision != expected:
+        raise MovedOn(f"job {name!r} is at revision {revision}, not {expected}", job_id=job_id, hint=_PLAN_AGAIN)
+
+
+def check_cluster(conditions: EditConditions, cluster_id: str, inputs_id: str) -> None:
+    """Raise ``MovedOn`` where an edit was planned for another cluster, or for other ticks."""
+    if conditions.cluster_id not in (None, cluster_id):
+        raise MovedOn(
+            f"this plan was made for the cluster {conditions.cluster_id}, and this is the cluster {cluster_id}",
+            hint="nothing was changed; name the database it was made for, or plan again for this one",
+        )
+    if inputs_id and conditions.inputs_id not in (None, inputs_id):
+        raise MovedOn(
+            f"this plan shows the ticks of the inputs {conditions.inputs_id} (zone data / tick engine), and the "
+            f"cluster's are {inputs_id}",
+            hint="nothing was changed; plan again, with a Sexton of the cluster's inputs",
+        )
+
+
+def told_by(error: MovedOn, actor: str, action: str, at: datetime) -> MovedOn:
+    """``error`` with the newest change of its job: who made it, and when."""
+    done = action.removeprefix("job.")
+    when = at.isoformat(timespec="seconds").replace("+00:00", "Z")
+    facts = str(error).removesuffix(f"; {error.hint}")
+    return MovedOn(f"{facts}: {actor} {done} it at {when}", job_id=error.job_id, hint=error.hint)
+
+
 def name_taken(name: str) -> Refused:
     """The refusal of a name that another job has."""
     return Refused(
-        f"there is a job named {name!r} already, or one whose name differs only in case", hint="choose another name"
+        f"there is a job named {name!r} already, or one whose name differs only in case",
+        hint="nothing was changed; choose another name, or plan again if someone has just added it",
     )
 
 

@@ -11,17 +11,28 @@ import psycopg
 from psycopg import errors
 
 from sexton.claims import OnWorkerLost
-from sexton.errors import NotFound, Refused
+from sexton.errors import MovedOn, NotFound, Refused
 from sexton.job_rules import firing_rules
 from sexton.jobs import JobDefinition
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
 from sexton.store.cluster_rows import check_resignation
-from sexton.store.edit_plan import JobState, edited_ids, name_key, name_taken, pick_job, plan_edits
+from sexton.store.edit_plan import (
+    MOVES,
+    JobState,
+    check_cluster,
+    check_revision,
+    edited_ids,
+    name_key,
+    name_taken,
+    pick_job,
+    plan_edits,
+    told_by,
+)
 from sexton.store.postgres import cluster_edits
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS, EditRoutine
 from sexton.store.postgres.edit_writes import EditWrites
-from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, HaltChange, JobChange, Triggered
+from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditConditions, HaltChange, JobChange, Triggered
 
 _NEW_IDS = """
 SELECT nextval(pg_get_serial_sequence('jobs', 'job_id')) FROM generate_series(1, %(count)s)
@@ -29,6 +40,16 @@ SELECT nextval(pg_get_serial_sequence('jobs', 'job_id')) FROM generate_series(1,
 _STATES = """
 SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL
 FROM jobs WHERE job_id = ANY (%(job_ids)s::bigint[])
+"""
+# After the number of this edit was drawn: every edit that committed is in this statement's snapshot, and those that
+# have not yet wait for the lock under which numbers are drawn.
+_MOVED = """
+SELECT j.job_id, j.name, j.revision, j.retired_at IS NOT NULL, u.revision
+FROM unnest(%(job_ids)s::bigint[], %(revisions)s::integer[]) u(job_id, revision) JOIN jobs j ON j.job_id = u.job_id
+WHERE j.retired_at IS NOT NULL OR j.revision <> u.revision ORDER BY j.name_key LIMIT 1
+"""
+_LAST_MOVE = """
+SELECT actor, action, at FROM events WHERE job_id = %s AND action = ANY (%s) ORDER BY event_id DESC LIMIT 1
 """
 _CURRENT_JOBS = """
 SELECT j.job_id, j.name, j.revision, r.definition, j.hash_seed, j.paused_at IS NOT NULL, j.quarantined_at IS NOT NULL
@@ -102,21 +123,34 @@ class PostgresEdits:
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
 
-    def edit(self, changes: Sequence[JobChange], actor: str) -> tuple[ChangeDone, ...]:
+    def edit(
+        self, changes: Sequence[JobChange], actor: str, conditions: EditConditions | None = None
+    ) -> tuple[ChangeDone, ...]:
         job_ids = edited_ids(changes)
         created = sum(change.kind is ChangeKind.CREATE for change in changes)
         # Drawn before any lock is held; a number that an edit in vain leaves unused is no loss.
         with self._connection.autocommit() as connection:
             new_ids = [row[0] for row in connection.execute(_NEW_IDS, {"count": created})]
         try:
-            return self._connection.retrying(lambda: self._edit(changes, job_ids, new_ids, actor), "this edit")
+            return self._connection.retrying(
+                lambda: self._edit(changes, job_ids, new_ids, actor, conditions or EditConditions()), "this edit"
+            )
         except errors.UniqueViolation as violation:
             raise self._name_taken(changes, violation) from None
+        except MovedOn as error:
+            raise self._told_by_whom(error) from None
 
     def _edit(
-        self, changes: Sequence[JobChange], job_ids: Sequence[int], new_ids: Sequence[int], actor: str
+        self,
+        changes: Sequence[JobChange],
+        job_ids: Sequence[int],
+        new_ids: Sequence[int],
+        actor: str,
+        conditions: EditConditions,
     ) -> tuple[ChangeDone, ...]:
         with self._connection.transaction(LIMITS) as connection:
+            row = connection.execute("SELECT cluster_id, inputs_id FROM cluster WHERE id = 1").fetchone()
+            check_cluster(conditions, *(row or ("", "")))
             routine = self.routine(connection, job_ids)
             routine.lock_cursors()
             rows = connection.execute(_STATES, {"job_ids": list(job_ids)}).fetchall()
@@ -129,7 +163,13 @@ class PostgresEdits:
                 effective_at |= routine.effective_at(cut)
                 withdrawn = routine.withdraw({job_id: effective_at[job_id] for job_id in job_ids})
             EditWrites(connection, edits, effective_at, actor).write(withdrawn)
+            _check_unchanged(connection, conditions.unchanged)
         return tuple(edit.done(effective_at[edit.job_id], withdrawn.get(edit.job_id, 0)) for edit in edits)
+
+    def _told_by_whom(self, error: MovedOn) -> MovedOn:
+        with self._connection.autocommit() as connection:
+            row = connection.execute(_LAST_MOVE, [error.job_id, list(MOVES)]).fetchone()
+        return error if row is None else told_by(error, *row)
 
     def _name_taken(self, changes: Sequence[JobChange], violation: errors.UniqueViolation) -> Refused:
         taken = {name_key(job.name) for job in self.current_jobs()}
@@ -226,6 +266,14 @@ class PostgresEdits:
         text = json.dumps(detail, sort_keys=True, ensure_ascii=False, default=_iso)
         with self._connection.autocommit() as connection:
             connection.execute(_EVENT, [actor, action, job_id, text])
+
+
+def _check_unchanged(connection: psycopg.Connection[Any], unchanged: Mapping[int, int]) -> None:
+    if not unchanged:
+        return
+    values = {"job_ids": list(unchanged), "revisions": list(unchanged.values())}
+    if (row := connection.execute(_MOVED, values).fetchone()) is not None:
+        check_revision(*row)
 
 
 def _triggered_before(connection: psycopg.Connection[Any], job_id: int, request_id: str) -> Triggered | None:

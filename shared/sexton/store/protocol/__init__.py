@@ -24,7 +24,16 @@ from enum import StrEnum
 from typing import Protocol
 
 from sexton.clock import Wakeup
-from sexton.store.protocol.edits import ChangeDone, ChangeKind, CurrentJob, EditStore, HaltChange, JobChange, Triggered
+from sexton.store.protocol.edits import (
+    ChangeDone,
+    ChangeKind,
+    CurrentJob,
+    EditConditions,
+    EditStore,
+    HaltChange,
+    JobChange,
+    Triggered,
+)
 from sexton.store.protocol.grants import Grant, GrantStore, Renewal, Requeued, RunResult, StepRequest, StepResult
 from sexton.store.protocol.terms import TermStore
 from sexton.store.protocol.ticks import (
@@ -45,6 +54,7 @@ __all__ = [
     "Channel",
     "CurrentJob",
     "CursorsRead",
+    "EditConditions",
     "EditStore",
     "Grant",
     "GrantStore",

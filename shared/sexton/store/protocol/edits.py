@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -30,6 +30,19 @@ class JobChange:
     definition: JobDefinition | None = None
     expected_revision: int | None = None  # REVISE and RETIRE: refuse if the job has moved on
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EditConditions:
+    """What has to hold in the transaction of an edit, beside the ``expected_revision`` of its changes.
+
+    ``unchanged``: jobs, by id, that are to be at these revisions still, and not retired. ``cluster_id`` and
+    ``inputs_id``: the cluster's, None where they do not matter; a cluster whose inputs are not known yet has any.
+    """
+
+    unchanged: Mapping[int, int] = field(default_factory=dict)
+    cluster_id: str | None = None
+    inputs_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +92,13 @@ class HaltChange:
 class EditStore(Protocol):
     """What operators and job files change. Each is recorded in ``events`` with its actor."""
 
-    def edit(self, changes: Sequence[JobChange], actor: str) -> tuple[ChangeDone, ...]:
+    def edit(
+        self, changes: Sequence[JobChange], actor: str, conditions: EditConditions | None = None
+    ) -> tuple[ChangeDone, ...]:
         """All changes in one transaction by the edit routine of the design; or none of them.
 
-        Raises ``Refused`` where ``expected_revision`` does not hold, a name is taken, or the locks cannot be
-        had after retries.
+        Raises ``MovedOn`` where an ``expected_revision`` or one of the conditions does not hold (with who changed the
+        job, and when), ``Refused`` where a name is taken, or the locks cannot be had after retries.
         """
         ...
 

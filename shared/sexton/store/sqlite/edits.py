@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sexton.claims import OnWorkerLost, Origin
-from sexton.errors import NotFound, Refused
+from sexton.errors import MovedOn, NotFound, Refused
 from sexton.job_rules import firing_rules
 from sexton.jobs import JobDefinition
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
 from sexton.store.cluster_rows import check_resignation
-from sexton.store.edit_plan import JobState, edited_ids, name_taken, pick_job, plan_edits
-from sexton.store.protocol import ChangeDone, ChangeKind, Channel, CurrentJob, HaltChange, JobChange, Triggered
+from sexton.store.edit_plan import (
+    MOVES,
+    JobState,
+    PlannedEdit,
+    check_cluster,
+    check_revision,
+    edited_ids,
+    name_taken,
+    pick_job,
+    plan_edits,
+    told_by,
+)
+from sexton.store.protocol import (
+    ChangeDone,
+    ChangeKind,
+    Channel,
+    CurrentJob,
+    EditConditions,
+    HaltChange,
+    JobChange,
+    Triggered,
+)
 from sexton.store.sqlite import cluster_edits, edit_routine
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
@@ -24,6 +45,11 @@ from sexton.store.tables import from_micros
 _STATE = """
 SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL
 FROM jobs WHERE job_id = ?
+"""
+_JOB_NOW = "SELECT job_id, name, revision, retired_at IS NOT NULL FROM jobs WHERE job_id = ?"
+_LAST_MOVE = """
+SELECT actor, action, at FROM events
+WHERE job_id = ?1 AND action IN (SELECT value FROM json_each(?2)) ORDER BY event_id DESC LIMIT 1
 """
 _CURRENT_JOBS = """
 SELECT j.job_id, j.name, j.revision, r.definition, j.hash_seed, j.paused_at IS NOT NULL, j.quarantined_at IS NOT NULL
@@ -66,9 +92,18 @@ class SqliteEdits:
     def __init__(self, connection: SqliteConnection) -> None:
         self._connection = connection
 
-    def edit(self, changes: Sequence[JobChange], actor: str) -> tuple[ChangeDone, ...]:
+    def edit(
+        self, changes: Sequence[JobChange], actor: str, conditions: EditConditions | None = None
+    ) -> tuple[ChangeDone, ...]:
+        try:
+            return self._edit(changes, actor, conditions or EditConditions())
+        except MovedOn as error:
+            raise self._told_by_whom(error) from None
+
+    def _edit(self, changes: Sequence[JobChange], actor: str, conditions: EditConditions) -> tuple[ChangeDone, ...]:
         job_ids = edited_ids(changes)
         with self._connection.transaction() as connection:
+            _check_conditions(connection, conditions)
             rows = [connection.execute(_STATE, [job_id]).fetchone() for job_id in job_ids]
             states = {
                 row[0]: JobState(row[0], row[1], row[2], row[3], bool(row[4]), row[5], bool(row[6]))
@@ -89,19 +124,16 @@ class SqliteEdits:
                     0 if edit.creates else edit_routine.withdraw(connection, edit.job_id, effective)
                 )
             for edit in edits:
-                effective = effective_at[edit.job_id]
-                try:
-                    edit_routine.write(connection, edit, effective, cut, actor)
-                except sqlite3.IntegrityError:
-                    raise name_taken(edit.name) from None
-                ((changed,),) = connection.execute(NEXT_CHANGE).fetchall()
-                connection.execute("UPDATE jobs SET changed = ? WHERE job_id = ?", [changed, edit.job_id])
-                detail = edit.detail(from_micros(effective), withdrawn[edit.job_id])
-                record_event(connection, cut, actor, edit.action, detail, edit.job_id)
+                _write(connection, edit, effective_at[edit.job_id], withdrawn[edit.job_id], cut, actor)
             notify(self._connection, connection, Channel.JOBS)
             if any(edit.resumes for edit in edits):
                 notify(self._connection, connection, Channel.WORK)
         return tuple(edit.done(from_micros(effective_at[edit.job_id]), withdrawn[edit.job_id]) for edit in edits)
+
+    def _told_by_whom(self, error: MovedOn) -> MovedOn:
+        with self._connection.snapshot() as connection:
+            row = connection.execute(_LAST_MOVE, [error.job_id, json.dumps(MOVES)]).fetchone()
+        return error if row is None else told_by(error, row[0], row[1], from_micros(row[2]))
 
     def current_jobs(self) -> tuple[CurrentJob, ...]:
         with self._connection.snapshot() as connection:
@@ -192,6 +224,29 @@ class SqliteEdits:
         shown = {key: value.isoformat() if isinstance(value, datetime) else value for key, value in detail.items()}
         with self._connection.transaction() as connection:
             record_event(connection, self._connection.now_micros(), actor, action, shown, job_id)
+
+
+def _check_conditions(connection: sqlite3.Connection, conditions: EditConditions) -> None:
+    row = connection.execute("SELECT cluster_id, inputs_id FROM cluster WHERE id = 1").fetchone()
+    check_cluster(conditions, *(row or ("", "")))
+    for job_id, expected in conditions.unchanged.items():
+        found = connection.execute(_JOB_NOW, [job_id]).fetchone()
+        if found is not None:
+            check_revision(found[0], found[1], found[2], bool(found[3]), expected)
+
+
+def _write(
+    connection: sqlite3.Connection, edit: PlannedEdit, effective: int, withdrawn: int, now: int, actor: str
+) -> None:
+    """One job's part of an edit, with its number and its event."""
+    try:
+        edit_routine.write(connection, edit, effective, now, actor)
+    except sqlite3.IntegrityError:
+        raise name_taken(edit.name) from None
+    ((changed,),) = connection.execute(NEXT_CHANGE).fetchall()
+    connection.execute("UPDATE jobs SET changed = ? WHERE job_id = ?", [changed, edit.job_id])
+    detail = edit.detail(from_micros(effective), withdrawn)
+    record_event(connection, now, actor, edit.action, detail, edit.job_id)
 
 
 def _triggered_before(row: tuple[int, str, int], job_id: int, request_id: str) -> Triggered:
