@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from sexton.cron_fields import WEEKDAY
 from sexton.errors import InvalidSchedule
+from sexton.jobfiles.cron_pattern import either_case
 from sexton.jobfiles.nodes import Node
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, JsonSchema, read_scalar
+from sexton.jobfiles.readings import BAD, JsonSchema, pattern_schema, read_scalar
 from sexton.public_holidays import region_of
 
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -42,7 +42,7 @@ class Day:
         return day
 
     def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": f"^{_DATE.pattern}$", "examples": ["2026-12-25"]}
+        return pattern_schema(f"^{_DATE.pattern}$", "a date such as 2026-12-25")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,7 @@ class TimeOfDay:
         return hour * 3600 + minute * 60 + second
 
     def schema(self) -> JsonSchema:
-        return {
-            "type": "string",
-            "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$",
-            "examples": ["02:30"],
-        }
+        return pattern_schema("^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$", "a time of day such as 02:30")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +88,8 @@ class Weekday:
         return WEEKDAY.names.index(name)
 
     def schema(self) -> JsonSchema:
-        return {
-            "anyOf": [{"enum": [*WEEKDAY.names]}, {"type": "string", "pattern": f"^({either_case(WEEKDAY.names)})$"}]
-        }
+        names = [*WEEKDAY.names]
+        return {"anyOf": [{"enum": names}, pattern_schema(f"^({either_case(names)})$", "a weekday: SUN to SAT")]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +110,4 @@ class Region:
             return BAD
 
     def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": "^[A-Za-z]{2}(-.+)?$", "examples": ["DE", "DE-BE"]}
-
-
-def either_case(words: Iterable[str]) -> str:
-    """A pattern of any of ``words`` without regard to case, for expressions that have no flag for it."""
-    return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
+        return pattern_schema("^[A-Za-z]{2}(-.+)?$", "a region such as DE or DE-BE")

@@ -8,7 +8,7 @@ from typing import Any
 
 from sexton.jobfiles.nodes import Node
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, JsonSchema, Reading, Text, read_scalar
+from sexton.jobfiles.readings import BAD, JsonSchema, Reading, Text, pattern_schema, read_scalar
 
 NO_DEFAULT = BAD
 """The default of a key that is not there unless it is written: no value is accepted."""
@@ -81,7 +81,7 @@ class Size:
         return value
 
     def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": f"^{_SIZE.pattern}$", "examples": ["512MB"]}
+        return pattern_schema(f"^{_SIZE.pattern}$", "a size such as 512MB or 2GiB")
 
 
 def bytes_of(text: str) -> int | None:

@@ -85,8 +85,13 @@ class Text:
         if self.shortest:
             schema["minLength"] = self.shortest
         if self.pattern is not None:
-            schema["pattern"] = f"^(?:{self.pattern})$"
+            schema |= pattern_schema(f"^(?:{self.pattern})$", self.wanted)
         return schema
+
+
+def pattern_schema(pattern: str, wanted: str) -> JsonSchema:
+    """Texts that match; editors that know ``patternErrorMessage`` say ``wanted`` instead of the expression."""
+    return {"type": "string", "pattern": pattern, "patternErrorMessage": f"not {wanted}"}
 
 
 def _is_storable(text: str) -> bool:

@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 from sexton.calendar_readings import CalendarUnit, MonthEnd
-from sexton.cron_expression import ALIAS_NAMES, CronExpression
+from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
-from sexton.jobfiles.day_readings import Day, TimeOfDay, either_case
+from sexton.jobfiles.cron_pattern import cron_pattern
+from sexton.jobfiles.day_readings import Day, TimeOfDay
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, Choice, JsonSchema, ListOf, MapOf, Reading, Text, Whole
+from sexton.jobfiles.readings import BAD, Choice, JsonSchema, ListOf, MapOf, Reading, Text, Whole, pattern_schema
 from sexton.jobfiles.time_readings import Duration, Instant
 from sexton.jobfiles.yaml_words import why_scalar_not_text
 from sexton.schedules import MIN_INTERVAL
@@ -34,10 +35,6 @@ _CALENDAR_KEYS = ("calendar", "at", "start", "month_end")
 _EVERY = Duration(least=MIN_INTERVAL)
 _INSTANTS = ListOf(
     Instant(), shortest=1, wanted="a list of instants with their offsets, such as ['2026-12-24T18:00:00+01:00']"
-)
-_CRON_FIELD = "[0-9A-Za-z*?/,#()-]+"
-_CRON_PATTERN = (  # what can be said without the grammar: five or six fields of its characters, or an alias
-    f"^[ \\t]*(?:{_CRON_FIELD}(?:[ \\t]+{_CRON_FIELD}){{4,5}}|{either_case(ALIAS_NAMES)})[ \\t]*$"
 )
 _CALENDAR_FORM = '{calendar: {months: 1}, at: "02:30", start: 2026-01-31}'
 
@@ -81,7 +78,7 @@ class ScheduleParts:
 
 def _part_schema() -> JsonSchema:
     """One part: a cron text, or one of the four mappings."""
-    cron = {"type": "string", "pattern": _CRON_PATTERN, "examples": ["0 2 * * *"]}
+    cron = pattern_schema(cron_pattern(), "a cron expression that Sexton knows") | {"examples": ["0 2 * * *"]}
     every = {"every": _EVERY.schema(), "anchor": Instant().schema() | {"default": _EPOCH_TEXT}}
     calendar = {name: reading.schema() for name, reading in _CALENDAR_READINGS.items()}
     calendar["calendar"] |= {"minProperties": 1, "maxProperties": 1}

@@ -9,7 +9,7 @@ from typing import Any
 
 from sexton.jobfiles.nodes import Node
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, JsonSchema, read_scalar
+from sexton.jobfiles.readings import BAD, JsonSchema, pattern_schema, read_scalar
 from sexton.jobfiles.yaml_words import whole_number
 from sexton.settings import format_duration, parse_duration
 
@@ -46,7 +46,11 @@ class Duration:
 
     def schema(self) -> JsonSchema:
         not_none = "(?=.*[1-9])" if self.least else ""
-        return {"type": "string", "pattern": f"^{not_none}([0-9]{{1,12}}(ms|s|m|h|d))+$", "examples": ["30s", "1h30m"]}
+        at_least = f", at least {format_duration(self.least)}" if self.least else ""
+        pattern = f"^{not_none}([0-9]{{1,12}}(ms|s|m|h|d))+$"
+        return pattern_schema(pattern, f"a duration such as 30s, 15m or 1h30m{at_least}") | {
+            "examples": ["30s", "1h30m"]
+        }
 
 
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -72,11 +76,8 @@ class Instant:
             return BAD
 
     def schema(self) -> JsonSchema:
-        return {
-            "type": "string",
-            "pattern": f"^{_DATE}[Tt ]{_TIME} ?({_OFFSET})$",
-            "examples": ["2026-12-24T18:00:00+01:00"],
-        }
+        wanted = "an instant with its offset, such as 2026-12-24T18:00:00+01:00"
+        return pattern_schema(f"^{_DATE}[Tt ]{_TIME} ?({_OFFSET})$", wanted)
 
 
 def instant_of(text: str) -> datetime:
