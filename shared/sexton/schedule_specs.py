@@ -8,6 +8,7 @@ from sexton.calendar_readings import CalendarReadings, CalendarUnit, MonthEnd
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
 from sexton.excluded_days import ExcludedDays, ExcludedSchedule
+from sexton.public_holidays import LAST_YEAR as LAST_HOLIDAY_YEAR
 from sexton.schedule_unions import UnionSchedule
 from sexton.schedules import EPOCH, BoundedSchedule, EverySchedule, InstantsSchedule, Schedule, on_grid
 from sexton.wall_clock_schedules import CalendarSchedule, CronSchedule
@@ -15,6 +16,8 @@ from sexton.wall_clock_ticks import ChangeRule, GapRule, OverlapRule
 from sexton.zone_clock import clock_of
 
 _MAX_INTERVAL_MS = 36_525 * 86_400 * 1_000
+_LONG_AGO, _NOT_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def schedule_from_spec(spec: Mapping[str, object]) -> Schedule:
@@ -45,6 +48,43 @@ def schedule_from_spec(spec: Mapping[str, object]) -> Schedule:
             f"schedule ends at {end.isoformat()}, not after its start {start.isoformat()}: it never fires"
         )
     return BoundedSchedule(schedule, start, end)
+
+
+def firing_schedule_from_spec(spec: Mapping[str, object]) -> Schedule:
+    """`schedule_from_spec` for what somebody asks for now: it also refuses what can never fire (InvalidSchedule).
+
+    Never is: no tick from `start` on, or without one from 2026 on, for a hundred years. What lists instants or has an
+    end may lie in the past. It is found in bounded work: a cron expression is decided by the kinds of months there are;
+    changed clocks, bounds and excluded days are passed over in a bounded number of steps. What is stored already is
+    read by `schedule_from_spec`.
+    """
+    schedule = schedule_from_spec(spec)
+    if not _ever_fires(schedule, spec):
+        raise InvalidSchedule(f"schedule never fires: {_why_never(spec)}")
+    return schedule
+
+
+def _ever_fires(schedule: Schedule, spec: Mapping[str, Any]) -> bool:
+    may_be_past = spec.get("end") or any("at" in part and "calendar" not in part for part in spec["parts"])
+    asked_from = _optional_instant(spec, "start") or (_LONG_AGO if may_be_past else _NOT_LONG_AGO)
+    first = schedule.next_after(asked_from - _MICROSECOND)
+    if first is not None and (spec.get("exclude") or {}).get("holidays"):
+        return first.year <= max(LAST_HOLIDAY_YEAR, asked_from.year)  # later no day is known to be one
+    return first is not None
+
+
+def _why_never(spec: Mapping[str, Any]) -> str:
+    """Which key leaves no tick: the first without which there would be one."""
+    for key, why in (
+        ("exclude", "all its ticks fall on days that exclude names; exclude less, or choose other days"),
+        ("dst", "all its ticks fall into a gap of the clock, and dst skips those; write gap: shift, or another time"),
+        ("end", f"it has no tick before its end {spec.get('end')}; move the end, or remove it"),
+        ("start", f"it has no tick from its start {spec.get('start')} on; move the start, or remove it"),
+    ):
+        without = {**spec, key: None}
+        if spec.get(key) and _ever_fires(schedule_from_spec(without), without):
+            return why
+    return "it has no tick; mend the schedule, its start, its end or what it excludes"
 
 
 def _part_from_spec(part: object, zone: str, seed: str, change: ChangeRule) -> Schedule:

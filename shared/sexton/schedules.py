@@ -42,12 +42,14 @@ class Schedule(Protocol):
         """How many ticks lie in (after, upto]; at most `limit`, if that is given."""
         ...
 
-    def between(self, after: datetime, upto: datetime) -> Iterator[datetime]:
-        """The ticks in (after, upto], ascending, computed as they are taken."""
-        tick = self.next_after(after)
+    def between(self, after: datetime, upto: datetime, limit: int | None = None) -> Iterator[datetime]:
+        """The ticks in (after, upto], ascending, computed as they are taken; the first `limit`, if that is given."""
+        taken = 0
+        tick = self.next_after(after) if limit is None or limit > 0 else None
         while tick is not None and tick <= upto:
             yield tick
-            tick = self.next_after(tick)
+            taken += 1
+            tick = self.next_after(tick) if taken != limit else None
 
     def newest_between(self, after: datetime, upto: datetime, count: int) -> list[datetime]:
         """The newest `count` ticks in (after, upto], ascending; older ones are not computed."""

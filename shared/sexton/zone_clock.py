@@ -1,7 +1,7 @@
 """A zone's wall clock as spans of constant offset, found once and kept.
 
 ZoneInfo answers for one instant at a time; tick arithmetic wants to know how long an answer holds and what the clock
-jumped over or repeated when it changed. Offsets are sampled every three days and changes found by bisection, to the
+jumped over or repeated when it changed. Offsets are sampled every six days and changes found by bisection, to the
 second (zones have changed at odd seconds), for a block of 2^25 seconds (388 days) at a time.
 """
 
@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from sexton.zones import load_zone
 
 BLOCK_BITS = 25
-_SAMPLE_SECONDS = 1 << 18  # no zone has ever changed and changed back within three days; a test compares with tzdata
+_SAMPLE_SECONDS = 1 << 19  # no zone has ever changed and changed back within six days; a test compares with tzdata
 _LOOK_AROUND_SECONDS = 4 * 86_400  # more than the longest repetition, the day that Alaska and Kwajalein lived twice
 _FIRST_INSTANT = int(datetime(2, 1, 1, tzinfo=UTC).timestamp())
 _LAST_INSTANT = int(datetime(9998, 1, 1, tzinfo=UTC).timestamp())
