@@ -60,7 +60,7 @@ def firing_schedule_from_spec(spec: Mapping[str, object]) -> Schedule:
     """
     schedule = schedule_from_spec(spec)
     if not _ever_fires(schedule, spec):
-        raise InvalidSchedule(f"schedule never fires: {_why_never(spec)}")
+        raise InvalidSchedule(f"the schedule has no tick {_why_never(spec)}")
     return schedule
 
 
@@ -75,16 +75,21 @@ def _ever_fires(schedule: Schedule, spec: Mapping[str, Any]) -> bool:
 
 def _why_never(spec: Mapping[str, Any]) -> str:
     """Which key leaves no tick: the first without which there would be one."""
+    start, end = spec.get("start"), spec.get("end")
+    between = f"between its start {start} and its end {end}" if start else f"before its end {end}"
     for key, why in (
-        ("exclude", "all its ticks fall on days that exclude names; exclude less, or choose other days"),
-        ("dst", "all its ticks fall into a gap of the clock, and dst skips those; write gap: shift, or another time"),
-        ("end", f"it has no tick before its end {spec.get('end')}; move the end, or remove it"),
-        ("start", f"it has no tick from its start {spec.get('start')} on; move the start, or remove it"),
+        ("exclude", "ever: all fall on days that exclude names; exclude less, or choose other days"),
+        (
+            "dst",
+            "ever: all fall into a gap of the clock, and dst skips those; write gap: shift, or another time of day",
+        ),
+        ("end", f"{between}; move the end, or remove it"),
+        ("start", f"from its start {start} on; move the start, or remove it"),
     ):
         without = {**spec, key: None}
         if spec.get(key) and _ever_fires(schedule_from_spec(without), without):
             return why
-    return "it has no tick; mend the schedule, its start, its end or what it excludes"
+    return "ever; mend the schedule, its start, its end or what it excludes"
 
 
 def _part_from_spec(part: object, zone: str, seed: str, change: ChangeRule) -> Schedule:
