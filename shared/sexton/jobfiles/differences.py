@@ -1,55 +1,130 @@
-"""Two definitions side by side, and a schedule in a few words: what plans and listings show."""
+"""Two definitions side by side, and a schedule in a few words: what plans and listings show.
+
+Values are texts as a job file writes them. Whatever looks like a secret is hidden already (``secret_texts``), so that a
+difference can be printed, quoted and stored; terminals are the printer's care.
+"""
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from sexton.jobfiles.secret_texts import HIDDEN, looks_secret, shown_text
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration
+
+ANOTHER_HIDDEN = "(another hidden value)"
+_COMPARED_LINES = 2_000  # longer texts are told by their number of lines
+_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_MAPPINGS = ("env", "missed", "retries", "dst", "exclude", "headers", "limits", "alert")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One key whose value changes, as texts."""
+    """One key whose value changes, as texts; None where the definition has no such key. ``hides``: a value holds what
+    looks like a secret, and the texts do not show it."""
 
     key: str
-    old: str
-    new: str
+    old: str | None
+    new: str | None
+    hides: bool = False
+
+    @property
+    def sign(self) -> str:
+        """``+`` for a key that comes, ``-`` for one that goes, ``~`` for one that changes."""
+        return "+" if self.old is None else "-" if self.new is None else "~"
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a value has several lines, so that ``lines`` says more than the two texts."""
+        return "\n" in (self.old or "") or "\n" in (self.new or "")
+
+    def lines(self) -> tuple[str, ...]:
+        """The lines that go (``- ...``), come (``+ ...``) and two on either side of them (``  ...``), in order; ``...``
+        stands for lines that stay."""
+        old, new = (self.old or "").splitlines(), (self.new or "").splitlines()
+        if max(len(old), len(new)) > _COMPARED_LINES:
+            return (f"- {len(old)} lines", f"+ {len(new)} lines")
+        told: list[str] = []
+        for line in list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]:
+            if line.startswith("@@"):
+                told.extend(["..."] if told else [])
+            else:
+                told.append(f"{line[0]} {line[1:]}")
+        return tuple(told)
 
 
 def differences_between(old: JobDefinition, new: JobDefinition) -> tuple[Difference, ...]:
-    """The keys in which two definitions differ, with both values as a job file writes them."""
-    before, after = _flat(old), _flat(new)
+    """The keys in which two definitions differ, by name, with both values as a job file writes them."""
+    before, after = flat_keys(old), flat_keys(new)
     keys = sorted(before.keys() | after.keys())
+    return tuple(_difference(key, before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key))
+
+
+def keys_of_new_job(definition: JobDefinition) -> tuple[Difference, ...]:
+    """What a new job says beyond the defaults, its schedule and target included."""
+    plain = flat_keys(JobDefinition(definition.name, (), definition.target))
+    given = flat_keys(definition)
+    target = _flatten(_data(definition)["target"])
     return tuple(
-        Difference(key, before.get(key, "-"), after.get(key, "-")) for key in keys if before.get(key) != after.get(key)
+        _difference(key, None, value)
+        for key, value in sorted(given.items())
+        if key != "name" and (plain.get(key) != value or (key in target and value not in ("[]", "{}", "null")))
     )
 
 
-def _flat(definition: JobDefinition) -> dict[str, str]:
-    """Every key of a definition by its dotted name in job files, as text."""
-    data = json.loads(definition.to_text())
+def keys_of_retired_job(definition: JobDefinition) -> tuple[Difference, ...]:
+    """What a job that goes had said beyond the defaults."""
+    return tuple(Difference(one.key, one.new, None, one.hides) for one in keys_of_new_job(definition))
+
+
+def _difference(key: str, old: str | None, new: str | None) -> Difference:
+    hides = any(text is not None and looks_secret(key, text) for text in (old, new))
+    shown_old = None if old is None else shown_text(key, old)
+    shown_new = None if new is None else shown_text(key, new)
+    if hides and shown_old == shown_new:
+        shown_new = ANOTHER_HIDDEN if shown_new == HIDDEN else f"{shown_new} {ANOTHER_HIDDEN}"
+    return Difference(key, shown_old, shown_new, hides)
+
+
+def flat_keys(definition: JobDefinition) -> dict[str, str]:
+    """Every key of a definition by its dotted name in job files, as text. Secrets are in it as they stand."""
+    data = _data(definition)
     target = data.pop("target")
     return {**_flatten(data), **_flatten(target)}
+
+
+def _data(definition: JobDefinition) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(definition.to_text())
+    return data
 
 
 def _flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     flat: dict[str, str] = {}
     for key, value in data.items():
         name = prefix + key.removesuffix("_ms")
-        if isinstance(value, dict) and key in ("env", "missed", "retries", "dst", "exclude"):
-            flat.update(_flatten(value, f"{name}."))
+        if isinstance(value, dict) and (key in _MAPPINGS or key == "http"):
+            flat.update(_flatten(value, f"{name}." if key != "headers" else "headers."))
         elif key.endswith("_ms") and isinstance(value, int):
             flat[name] = format_duration(timedelta(milliseconds=value))
-        elif key == "schedule":
-            flat[name] = schedule_summary(value)
+        elif key == "schedule" and not prefix:
+            flat[name] = _schedule_text(value)
+        elif name == "exclude.weekdays":
+            flat[name] = json.dumps([_WEEKDAYS[day] for day in value])
         else:
             flat[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return flat
+
+
+def _schedule_text(parts: Sequence[Mapping[str, Any]]) -> str:
+    """All of a schedule: its summary, and a line for each instant that the summary only counts."""
+    listed = [instant for part in parts if "at" in part and "calendar" not in part for instant in part["at"]]
+    summary = schedule_summary(parts)
+    return summary if all(instant in summary for instant in listed) else "\n".join([summary, *listed])
 
 
 def schedule_summary(parts: Sequence[Mapping[str, Any]]) -> str:

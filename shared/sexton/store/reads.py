@@ -6,7 +6,7 @@ look at a stretch of the newest rows. The queries themselves are in the ``read_*
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
@@ -14,8 +14,10 @@ from sqlalchemy import Connection, func, select
 
 from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView, Undecided, WorkerView
 from sexton.errors import NotFound
+from sexton.history_views import History, PastRevision
+from sexton.job_standing import Standings
 from sexton.settings import settings_from_rows
-from sexton.store import read_cluster, read_jobs, read_runs, read_takeovers, tables
+from sexton.store import read_cluster, read_history, read_jobs, read_runs, read_standing, read_takeovers, tables
 from sexton.terms import ElectedBy
 from sexton.views import (
     ClaimDetail,
@@ -205,6 +207,25 @@ class LedgerReader:
                     hint=f"`sexton ticks {row.name}` lists its ticks",
                 )
             return ClaimDetail(claim, read_runs.read_claim_runs(connection, row.job_id, scheduled_at))
+
+    def standings(self, job_ids: Sequence[int], runs: int = 20) -> Standings:
+        """What an edit of these jobs would meet: claims ahead, runs in flight, how long their last runs took."""
+        with self._connect() as connection:
+            return read_standing.read_standings(connection, self._now(connection), job_ids, runs)
+
+    # --- the history of definitions ---------------------------------------------------------------
+
+    def history(self, job: str | None = None, limit: int = 50) -> History:
+        """What was done to the jobs of this name, or to all: newest first. Raises ``NotFound``."""
+        with self._connect() as connection:
+            if job is None:
+                return read_history.read_history(connection, limit)
+            return read_history.read_job_history(connection, job, limit)
+
+    def past_revision(self, job: str, revision: int) -> PastRevision:
+        """One revision of a job as it was. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_history.read_past_revision(connection, job, revision)
 
     # --- runs -------------------------------------------------------------------------------------
 

@@ -1,0 +1,236 @@
+"""What a plan warns of: a fact with its numbers, and a remedy that can be pasted. A warning changes no exit code.
+
+Warned of are the jobs that the plan adds or changes, and of a changed one only what the change has to do with. Warnings
+that say the same of several jobs are one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sexton.claims import Overlap
+from sexton.job_rules import MissedPolicy
+from sexton.jobfiles.plan_clock_changes import clock_change_warning
+from sexton.jobfiles.plan_periods import shortest_period
+from sexton.jobfiles.plan_report import PlannedJob, PlannedKind, PlanReport
+from sexton.jobs import JobDefinition
+from sexton.settings import format_duration
+from sexton.store.edit_plan import PAUSED_BY_FILE
+
+WEEKLY, MONTHLY = timedelta(days=6), timedelta(days=27)  # so rare a job is sparse
+_DAY = timedelta(days=1)
+_NICE_INTERVALS = tuple(timedelta(minutes=m) for m in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440))
+_CROWDS_TOLD = 5
+
+
+class WarningKind(StrEnum):
+    CLOCK_CHANGE = "clock_change"
+    CROWD = "crowd"
+    SLOW = "slow"
+    SPARSE = "sparse"
+    LIKELY_RENAME = "likely_rename"
+    NO_WORKER = "no_worker"
+    SECRET = "secret"  # noqa: S105 - the name of a warning
+    PAUSED = "paused"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWarning:
+    """``paste``: lines for a job file or a shell, as ``remedy`` says. ``numbers``: the fact's, as data."""
+
+    kind: WarningKind
+    jobs: tuple[str, ...]
+    fact: str
+    remedy: str
+    paste: tuple[str, ...] = ()
+    numbers: Mapping[str, object] = field(default_factory=dict)
+
+
+def warnings_of(report: PlanReport) -> tuple[PlanWarning, ...]:
+    """All warnings of a plan, those of one kind together."""
+    found: list[PlanWarning] = []
+    for job in report.jobs:
+        if job.after is not None:
+            found.extend(_of_job(job, job.after, report.now))
+    found.extend(_likely_renames(report))
+    found.extend(_queues_without_worker(report))
+    found.extend(_crowds(report))
+    kinds = list(WarningKind)
+    return tuple(sorted(_merged(found), key=lambda one: (kinds.index(one.kind), one.jobs)))
+
+
+def _merged(warnings: Iterable[PlanWarning]) -> Iterator[PlanWarning]:
+    """Warnings that say the same, as one over all their jobs."""
+    same: dict[str, list[PlanWarning]] = {}
+    for one in warnings:
+        same.setdefault(json.dumps([one.kind, one.fact, one.remedy, one.paste]), []).append(one)
+    for ones in same.values():
+        yield replace(ones[0], jobs=tuple(job for one in ones for job in one.jobs))
+
+
+def _of_job(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[PlanWarning]:
+    is_new = job.kind is PlannedKind.ADD
+    if job.fires.schedule is not None:
+        if job.has_other_ticks and (told := clock_change_warning(job, after, now)) is not None:
+            yield PlanWarning(WarningKind.CLOCK_CHANGE, (job.name,), told.fact, told.remedy, told.paste, told.numbers)
+        if job.has_other_ticks and job.fires.schedule.next_after(now) is None:
+            yield PlanWarning(
+                WarningKind.NEVER,
+                (job.name,),
+                "its schedule has no tick left: the job never fires again",
+                "give it a later end or instant, or take it out of the files and apply with --prune",
+            )
+        if is_new or job.has_other_ticks or (job.before is not None and job.before.missed != after.missed):
+            yield from _sparse(job, after, now)
+        yield from _slow(job, after, now)
+    elif job.kind is not PlannedKind.ADD and job.fires.silent not in ("", PAUSED_BY_FILE):
+        yield PlanWarning(
+            WarningKind.PAUSED,
+            (job.name,),
+            "it was paused by an operator, and this plan does not end that: none of its ticks runs",
+            "when it shall run again",
+            (f"sexton resume {job.name}",),
+            {"reason": job.standing.pause_reason},
+        )
+    hidden = [one.key for one in job.differences if one.hides and one.new is not None]
+    if hidden:
+        yield PlanWarning(
+            WarningKind.SECRET,
+            (job.name,),
+            f"{', '.join(hidden)} holds what looks like a secret; the database keeps it in plain text",
+            "take it out of the job file: let the job read it from a file or the environment of its worker",
+            numbers={"keys": hidden},
+        )
+
+
+# --- sparse jobs ----------------------------------------------------------------------------------
+
+
+def _sparse(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[PlanWarning]:
+    schedule = job.fires.schedule
+    period = None if schedule is None else shortest_period(schedule, now)
+    if period is None or period < WEEKLY:
+        return
+    rules = after.missed
+    every = format_duration(timedelta(days=round(period / _DAY)))
+    grace, within = format_duration(rules.grace), format_duration(rules.within or _DAY)
+    is_default = "" if rules.within is not None else ", its default"
+    enough = timedelta(days=-(-int(period.total_seconds() * 1.1) // 86_400))
+    if rules.policy is MissedPolicy.SKIP:
+        fact = f"its ticks are {every} or more apart, and policy skip makes up none that is more than {grace} late"
+        remedy = "to have a missed one run late, or wait for a human (hold)"
+    elif rules.policy is MissedPolicy.LATEST and rules.within is None:
+        if period < MONTHLY:
+            return
+        fact = (
+            f"its ticks are {every} or more apart, and policy latest runs the newest missed one whenever the cluster "
+            "is back, unasked; older ones are merged into it"
+        )
+        remedy = "where each tick counts, or a human should decide (hold)"
+    elif (rules.within or _DAY) < period:
+        fact = (
+            f"its ticks are {every} or more apart, but a missed one expires after within, {within}{is_default}: an "
+            "outage longer than that loses it, and policy " + rules.policy.value + " does not help"
+        )
+        remedy = "to keep a missed tick until the next one"
+    else:
+        return
+    policy = "all" if rules.policy in (MissedPolicy.SKIP, MissedPolicy.LATEST) else rules.policy.value
+    paste = f"missed: {{policy: {policy}, within: {format_duration(enough)}}}"
+    numbers = {"period": period, "grace": rules.grace, "within": rules.within, "policy": rules.policy.value}
+    yield PlanWarning(WarningKind.SPARSE, (job.name,), fact, remedy, (paste,), numbers)
+
+
+# --- slow jobs ------------------------------------------------------------------------------------
+
+
+def _slow(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[PlanWarning]:
+    usual, schedule = job.standing.usual_duration, job.fires.schedule
+    period = None if schedule is None else shortest_period(schedule, now)
+    if usual is None or period is None or usual.p95 <= period:
+        return
+    p50, p95, every = (format_duration(_rounded(length)) for length in (usual.p50, usual.p95, period))
+    longer = usual.p50 if usual.p50 > period else usual.p95
+    at_once = -(-longer // period)
+    then = {
+        Overlap.SKIP: f"skips the ticks that find it still running, up to {at_once - 1} of {at_once}",
+        Overlap.QUEUE: "lets them wait, and the queue grows for as long as that is so",
+        Overlap.REPLACE: "ends each run before it is done, for the next one",
+        Overlap.ALLOW: f"has up to {at_once} of its runs at the same time",
+    }[after.overlap]
+    how_often = "usually" if usual.p50 > period else "sometimes"
+    fact = (
+        f"its last {usual.runs} runs took {p50} (p50) to {p95} (p95), {how_often} longer than the {every} between "
+        f"ticks: overlap {after.overlap.name.lower()} {then}"
+    )
+    nice = next((one for one in _NICE_INTERVALS if one > usual.p95), usual.p95 * 2)
+    numbers = {"runs": usual.runs, "p50": usual.p50, "p95": usual.p95, "period": period}
+    paste = (f"schedule: {{every: {format_duration(nice)}}}",)
+    yield PlanWarning(WarningKind.SLOW, (job.name,), fact, "to give it more time", paste, numbers)
+
+
+def _rounded(length: timedelta) -> timedelta:
+    step = timedelta(seconds=1) if length >= timedelta(seconds=10) else timedelta(milliseconds=10)
+    return round(length / step) * step
+
+
+# --- the whole plan -------------------------------------------------------------------------------
+
+
+def _likely_renames(report: PlanReport) -> Iterator[PlanWarning]:
+    for old, new in report.plan.likely_renames:
+        yield PlanWarning(
+            WarningKind.LIKELY_RENAME,
+            (new,),
+            f"it does what {old} does, which is not in the files and stays: both would run",
+            f"if {old} was renamed, to keep its cursor, history and hash seed",
+            (f"renamed_from: {old}",),
+            {"old": old},
+        )
+
+
+def _queues_without_worker(report: PlanReport) -> Iterator[PlanWarning]:
+    served = report.standings.served_queues
+    by_queue: dict[str, list[str]] = {}
+    for job in report.jobs:
+        if job.after is None or job.fires.schedule is None or job.after.queue in served:
+            continue
+        if job.before is None or job.before.queue != job.after.queue:
+            by_queue.setdefault(job.after.queue, []).append(job.name)
+    for queue, names in sorted(by_queue.items()):
+        others = f"those there are serve {', '.join(sorted(served))}" if served else "no worker runs at all"
+        yield PlanWarning(
+            WarningKind.NO_WORKER,
+            tuple(names),
+            f"no worker serves queue {queue} now ({others}): its claims would wait",
+            "start one",
+            (f"sexton worker --queues {queue}",),
+            {"queue": queue, "workers": report.standings.workers},
+        )
+
+
+def _crowds(report: PlanReport) -> Iterator[PlanWarning]:
+    if report.crowds is None:
+        return
+    for crowd in report.crowds.crowds[:_CROWDS_TOLD]:
+        days = "once" if crowd.days == 1 else f"on {crowd.days} days"
+        fact = (
+            f"at {crowd.clock} {report.crowds.zone} {crowd.jobs} jobs of the cluster fall due in one minute, {days} "
+            f"until {report.crowds.until:%Y-%m-%d}; {len(crowd.touched)} of them are in this plan"
+        )
+        paste: tuple[str, ...] = ()
+        remedies = []
+        if crowd.spread is not None:
+            remedies.append(f"spread them by H: then at most {crowd.spread.most} fall due in one minute")
+            paste = tuple(f'{name}: {{schedule: "{text}"}}' for name, text in crowd.spread.schedules.items())
+        if crowd.jitter is not None:
+            remedies.append(f"or let them start up to {crowd.jitter} late by `jitter: {crowd.jitter}`")
+        remedy = "; ".join(remedies) or "move some of them to another hour"
+        numbers = {"clock": crowd.clock, "zone": report.crowds.zone, "jobs": crowd.jobs, "days": crowd.days}
+        numbers |= {"first": crowd.first, "limit": report.crowds.limit, "jitter": crowd.jitter}
+        yield PlanWarning(WarningKind.CROWD, crowd.touched, fact, remedy.removeprefix("or "), paste, numbers)

@@ -1,0 +1,113 @@
+"""How jobs stand before an edit: one statement a question, for all the jobs together, never one a job.
+
+Each costs what the named jobs have ahead of now, or a fixed number of their newest rows: nothing here walks a history.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Integer, Row, bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from sexton.job_standing import JobStanding, RunsInFlight, Standings
+from sexton.store.read_cluster import read_workers
+from sexton.store.tables import Instant
+
+_IDS_POSTGRES = "ids AS (SELECT unnest(:job_ids) AS job_id)"
+_IDS_SQLITE = "ids AS (SELECT value AS job_id FROM json_each(:job_ids))"
+_PAUSES = """
+SELECT j.job_id, j.pause_reason AS word FROM ids i JOIN jobs j ON j.job_id = i.job_id WHERE j.paused_at IS NOT NULL
+"""
+_AHEAD = """
+SELECT c.job_id, count(*) FILTER (WHERE c.state = 0 AND c.attempt = 0) AS number,
+  max(c.scheduled_at) FILTER (WHERE c.state = 0 AND c.attempt = 0) AS at,
+  max(c.scheduled_at) FILTER (WHERE c.state <> 0 OR c.attempt > 0) AS decided
+FROM ids i JOIN claims c ON c.job_id = i.job_id
+WHERE c.scheduled_at > :now AND c.origin = 0 GROUP BY c.job_id
+"""
+_SKIPPED_UPTO = """
+SELECT i.job_id, (SELECT s.upto FROM skips s WHERE s.job_id = i.job_id ORDER BY s.after DESC LIMIT 1) AS at FROM ids i
+"""
+# The order lets the index of leases serve it: by the jobs' keys, it would read all the claims they ever had.
+_IN_FLIGHT = """,
+running AS MATERIALIZED (
+  SELECT job_id, revision, granted_at, lease_expires_at FROM claims WHERE state = 1 ORDER BY lease_expires_at)
+SELECT r.job_id, r.revision AS revision, count(*) AS number, min(coalesce(r.granted_at, r.lease_expires_at)) AS at
+FROM running r JOIN ids i ON i.job_id = r.job_id GROUP BY r.job_id, r.revision ORDER BY r.job_id, r.revision
+"""
+_PROPOSALS = """
+SELECT p.job_id, count(*) AS number, sum(p.count) AS ticks FROM ids i JOIN proposals p ON p.job_id = i.job_id
+WHERE p.state = 'open' GROUP BY p.job_id
+"""
+_NEWEST_POSTGRES = """
+SELECT r.job_id, r.started_at AS since, r.finished_at AS at
+FROM ids i CROSS JOIN LATERAL (
+  SELECT * FROM runs WHERE runs.job_id = i.job_id ORDER BY runs.scheduled_at DESC LIMIT :runs) r
+WHERE r.started_at IS NOT NULL AND r.outcome IN (3, 4, 5) ORDER BY r.job_id, r.scheduled_at DESC, r.token DESC
+"""
+_NEWEST_SQLITE = """
+SELECT r.job_id, r.started_at AS since, r.finished_at AS at
+FROM ids i JOIN runs r ON r.token IN (
+  SELECT n.token FROM runs n WHERE n.job_id = i.job_id ORDER BY n.scheduled_at DESC LIMIT :runs)
+WHERE r.started_at IS NOT NULL AND r.outcome IN (3, 4, 5) ORDER BY r.job_id, r.scheduled_at DESC, r.token DESC
+"""
+_TYPES: dict[str, Any] = {"at": Instant(), "decided": Instant(), "since": Instant()}
+
+
+def read_standings(connection: Connection, now: datetime, job_ids: Sequence[int], runs: int) -> Standings:
+    """How these jobs stand at ``now``; ``runs``: how many of each job's newest runs tell its usual duration."""
+    workers = read_workers(connection, now)
+    queues = frozenset(queue for worker in workers for queue in worker.queues)
+    if not job_ids:
+        return Standings(now, {}, queues, len(workers))
+    found: dict[int, dict[str, Any]] = {job_id: {} for job_id in job_ids}
+    rows = _Rows(connection, job_ids, now, runs)
+    for row in rows.of(_PAUSES, "word"):
+        found[row.job_id]["pause_reason"] = row.word or ""
+    for row in rows.of(_SKIPPED_UPTO, "at"):
+        if row.at is not None and row.at > now:
+            found[row.job_id]["decided_upto"] = row.at
+    for row in rows.of(_AHEAD, "number", "at", "decided"):
+        of_job = found[row.job_id]
+        of_job["ahead"], of_job["ahead_upto"] = row.number, row.at
+        of_job["decided_upto"] = max(filter(None, (row.decided, of_job.get("decided_upto"))), default=None)
+    for row in rows.of(_IN_FLIGHT, "revision", "number", "at"):
+        found[row.job_id].setdefault("in_flight", []).append(RunsInFlight(row.revision, row.number, row.at))
+    for row in rows.of(_PROPOSALS, "number", "ticks"):
+        found[row.job_id]["proposals"], found[row.job_id]["held_ticks"] = row.number, int(row.ticks)
+    for row in rows.of(_NEWEST_SQLITE if rows.is_sqlite else _NEWEST_POSTGRES, "since", "at"):
+        found[row.job_id].setdefault("durations", []).append(max(row.at - row.since, timedelta(0)))
+    return Standings(now, {job_id: _standing(job_id, values) for job_id, values in found.items()}, queues, len(workers))
+
+
+def _standing(job_id: int, values: dict[str, Any]) -> JobStanding:
+    lists = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+    return JobStanding(job_id, **{**values, **lists})
+
+
+class _Rows:
+    """Rows of a statement over ``ids``, in either database's spelling."""
+
+    def __init__(self, connection: Connection, job_ids: Sequence[int], now: datetime, runs: int) -> None:
+        self._connection = connection
+        self.is_sqlite = connection.dialect.name == "sqlite"
+        self._values = {
+            "job_ids": json.dumps(list(job_ids)) if self.is_sqlite else list(job_ids),
+            "now": now,
+            "runs": runs,
+        }
+
+    def of(self, statement: str, *columns: str) -> Iterable[Row[Any]]:
+        """The rows, with ``job_id`` and these columns."""
+        ids = _IDS_SQLITE if self.is_sqlite else _IDS_POSTGRES
+        types = {"job_ids": None if self.is_sqlite else ARRAY(BigInteger), "now": Instant(), "runs": Integer()}
+        used = {name: type_ for name, type_ in types.items() if name == "job_ids" or f":{name}" in statement}
+        query = text(f"WITH {ids}{statement}").bindparams(
+            *(bindparam(name, type_=type_) for name, type_ in used.items())
+        )
+        typed = {name: _TYPES[name] for name in columns if name in _TYPES}
+        return self._connection.execute(query.columns(**typed), {name: self._values[name] for name in used}).all()
