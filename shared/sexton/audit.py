@@ -27,6 +27,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from sexton.claims import Origin
+from sexton.inputs import are_same
 from sexton.schedules import Schedule
 
 
@@ -154,7 +155,7 @@ _DECIDING = frozenset({Origin.SCHEDULE, Origin.CATCH_UP})
 
 def audit_job(ledger: JobLedger, window: Window) -> JobAudit:
     """Judge one job in the window. Pure: equal inputs give equal findings."""
-    changed = [r for r in ledger.revisions if r.inputs_id != window.inputs_id]
+    changed = [r for r in ledger.revisions if not are_same(r.inputs_id, window.inputs_id)]
     if changed:
         detail = f"revision {changed[0].revision} was computed with {changed[0].inputs_id}, here is {window.inputs_id}"
         found = Difference(ledger.name, Verdict.INPUTS_CHANGED, changed[0].since, 1, detail)

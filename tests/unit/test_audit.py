@@ -151,6 +151,14 @@ def test_a_revision_of_other_inputs_is_not_judged() -> None:
     assert verdicts(ledger(revisions=[changed])) == {Verdict.INPUTS_CHANGED: 1}
 
 
+def test_inputs_without_holidays_are_those_of_before_they_were_among_them() -> None:
+    complete = replace(WINDOW, inputs_id="2026b/1/0.109")
+    assert verdicts(ledger(WHOLE), complete) == {}
+    for other in ("2026b/2", "2026a/1", "2026b/1/0.108", "2026b/1/0.10"):
+        changed = replace(revision(), inputs_id=other)
+        assert verdicts(ledger(revisions=[changed]), complete) == {Verdict.INPUTS_CHANGED: 1}, other
+
+
 def test_pruned_ticks_are_said_and_not_judged() -> None:
     window = replace(WINDOW, pruned_before=at(4))
     assert verdicts(ledger(WHOLE[4:]), window) == {Verdict.PRUNED: 4}

@@ -103,7 +103,7 @@ settings = Table(
 inputs = Table(
     "inputs",
     metadata,
-    Column("inputs_id", Text, primary_key=True),  # e.g. "2026b/1": zone data version / tick engine version
+    Column("inputs_id", Text, primary_key=True),  # sexton.inputs: e.g. "2026b/1/0.109"
     Column("zone_data", Text, nullable=False),
     Column("engine", Integer, nullable=False),
     Column("accepted_at", Instant, nullable=False),

@@ -16,6 +16,7 @@ from psycopg import errors
 from psycopg.rows import dict_row
 
 from sexton.errors import DatabaseUnreachable
+from sexton.inputs import id_without_holidays
 from sexton.store.cluster_rows import check_coordinator, node_values
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.terms import (
@@ -43,7 +44,8 @@ WHERE c.id = 1
 _ENROLL_COORDINATOR = "UPDATE cluster SET coordinator = %s WHERE id = 1 AND coordinator = ''"
 
 _ENROLL_INPUTS = """
-WITH first AS (UPDATE cluster SET inputs_id = %(inputs_id)s WHERE id = 1 AND inputs_id = '' RETURNING 1)
+WITH first AS (
+  UPDATE cluster SET inputs_id = %(inputs_id)s WHERE id = 1 AND inputs_id IN ('', %(older_id)s) RETURNING 1)
 INSERT INTO inputs (inputs_id, zone_data, engine, accepted_at, accepted_by)
 SELECT %(inputs_id)s, %(zone_data)s, %(engine)s, clock_timestamp(), 'first node' FROM first
 ON CONFLICT DO NOTHING
@@ -190,10 +192,11 @@ class PostgresTerms:
 
     def enroll(self, coordinator: str, inputs_id: str, zone_data: str, engine: int) -> ClusterState:
         state = self.cluster()
-        if not state.coordinator or not state.inputs_id:
+        older_id = id_without_holidays(zone_data, engine)
+        if not state.coordinator or state.inputs_id in {"", older_id} - {inputs_id}:
             with self._connection.autocommit() as connection:
                 connection.execute(_ENROLL_COORDINATOR, [coordinator])
-                values = {"inputs_id": inputs_id, "zone_data": zone_data, "engine": engine}
+                values = {"inputs_id": inputs_id, "older_id": older_id, "zone_data": zone_data, "engine": engine}
                 connection.execute(_ENROLL_INPUTS, values)
             state = self.cluster()
         with self._connection.autocommit() as connection:

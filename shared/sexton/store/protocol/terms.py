@@ -19,7 +19,8 @@ class TermStore(Protocol):
         """Record coordinator and inputs at the first start of a cluster.
 
         Raises ``WrongCluster`` where another coordinator is recorded. A node whose inputs differ from
-        ``ClusterState.inputs_id`` may enroll but must not lead (invariant 8).
+        ``ClusterState.inputs_id`` may enroll but must not lead (invariant 8). An id from before public holidays were
+        among the inputs (``sexton.inputs``) is completed.
         """
         ...
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from datetime import datetime, timedelta
 
+from sexton.inputs import id_without_holidays
 from sexton.store.cluster_rows import check_coordinator, node_values
 from sexton.store.protocol import Channel
 from sexton.store.sqlite.connection import SqliteConnection
@@ -127,13 +128,14 @@ class SqliteTerms:
 
     def enroll(self, coordinator: str, inputs_id: str, zone_data: str, engine: int) -> ClusterState:
         state = self.cluster()
-        if not state.coordinator or not state.inputs_id:
+        older_id = id_without_holidays(zone_data, engine)
+        if not state.coordinator or state.inputs_id in {"", older_id} - {inputs_id}:
             with self._connection.transaction() as connection:
                 connection.execute(
                     "UPDATE cluster SET coordinator = ? WHERE id = 1 AND coordinator = ''", [coordinator]
                 )
                 first = connection.execute(
-                    "UPDATE cluster SET inputs_id = ? WHERE id = 1 AND inputs_id = ''", [inputs_id]
+                    "UPDATE cluster SET inputs_id = ? WHERE id = 1 AND inputs_id IN ('', ?)", [inputs_id, older_id]
                 )
                 if first.rowcount == 1:
                     connection.execute(
