@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sexton.errors import InvalidJobFile, Problem, Refused
 from sexton.jobfiles.differences import Difference, differences_between
@@ -132,7 +132,7 @@ def plan_changes(
             added.append(job.definition)
             continue
         kept.add(before.job_id)
-        if before.definition.to_text() == job.definition.to_text():
+        if is_unchanged(before, job.definition):
             unchanged.append(job.name)
             unchanged_at[before.job_id] = before.revision
         else:
@@ -142,12 +142,21 @@ def plan_changes(
         raise InvalidJobFile(problems)
     missing = tuple(job for job in current if job.job_id not in kept)
     if prune:
-        _check_prune(missing, len(current), prune_limit)
+        check_prune(missing, len(current), prune_limit)
     retired = missing if prune else ()
     return ApplyPlan(tuple(added), tuple(revised), tuple(unchanged), missing, retired, unchanged_at)
 
 
-def _check_prune(missing: Sequence[CurrentJob], total: int, prune_limit: int | None) -> None:
+def is_unchanged(current: CurrentJob, new: JobDefinition) -> bool:
+    """Whether a definition says nothing new of a job: a `hash_seed` that it has anyway is nothing new, and leaving it
+    out changes none."""
+    seed = current.hash_seed
+    before = replace(current.definition, hash_seed=current.definition.hash_seed or seed)
+    return before.to_text() == replace(new, hash_seed=new.hash_seed or seed).to_text()
+
+
+def check_prune(missing: Sequence[CurrentJob], total: int, prune_limit: int | None) -> None:
+    """Raise Refused where a prune would retire more than the larger of 1 and 10 % of all jobs, or than its limit."""
     allowed = max(1, total // 10) if prune_limit is None else prune_limit
     if len(missing) <= allowed:
         return

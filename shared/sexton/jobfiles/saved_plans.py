@@ -40,11 +40,19 @@ class SavedPlan:
     made_at: datetime
     made_by: str
     files: tuple[str, ...] = ()
+    prune_limit: int | None = None
 
     @property
     def conditions(self) -> EditConditions:
         """What the edit that carries the plan out asks of the cluster, beside what stands in its changes."""
         return EditConditions(self.plan.unchanged_at, self.cluster_id, self.inputs_id)
+
+    @property
+    def stands_on(self) -> EditConditions:
+        """The same with the jobs that the plan changes: an edit of nothing with these tells whether the plan holds."""
+        touched = [*(one.current for one in self.plan.revised), *self.plan.retired]
+        jobs = {**self.plan.unchanged_at, **{job.job_id: job.revision for job in touched}}
+        return EditConditions(jobs, self.cluster_id, self.inputs_id)
 
 
 def save_plan(path: Path, saved: SavedPlan) -> None:
@@ -60,6 +68,7 @@ def save_plan(path: Path, saved: SavedPlan) -> None:
         "made_at": saved.made_at.isoformat(),
         "made_by": saved.made_by,
         "files": list(saved.files),
+        "prune_limit": saved.prune_limit,
         **_plan_to_json(saved.plan),
     }
     text = json.dumps({**content, "checksum": _checksum(content)}, indent=1, ensure_ascii=True)
@@ -99,6 +108,7 @@ def read_plan(path: Path) -> SavedPlan:
             made_at=datetime.fromisoformat(content["made_at"]),
             made_by=content["made_by"],
             files=tuple(content["files"]),
+            prune_limit=content["prune_limit"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"{path} is not a whole plan ({error!r})", hint="plan again") from None

@@ -206,10 +206,11 @@ def told_by(error: MovedOn, actor: str, action: str, at: datetime) -> MovedOn:
     return MovedOn(f"{facts}: {actor} {done} it at {when}", job_id=error.job_id, hint=error.hint)
 
 
-def name_taken(name: str) -> Refused:
-    """The refusal of a name that another job has."""
-    return Refused(
+def name_taken(name: str, job_id: int | None) -> MovedOn:
+    """The refusal of a name that another job has: the one of this id, where it is known."""
+    return MovedOn(
         f"there is a job named {name!r} already, or one whose name differs only in case",
+        job_id=job_id,
         hint="nothing was changed; choose another name, or plan again if someone has just added it",
     )
 

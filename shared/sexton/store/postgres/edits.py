@@ -136,7 +136,7 @@ class PostgresEdits:
                 lambda: self._edit(changes, job_ids, new_ids, actor, conditions or EditConditions()), "this edit"
             )
         except errors.UniqueViolation as violation:
-            raise self._name_taken(changes, violation) from None
+            raise self._told_by_whom(self._name_taken(changes, violation)) from None
         except MovedOn as error:
             raise self._told_by_whom(error) from None
 
@@ -171,11 +171,12 @@ class PostgresEdits:
             row = connection.execute(_LAST_MOVE, [error.job_id, list(MOVES)]).fetchone()
         return error if row is None else told_by(error, *row)
 
-    def _name_taken(self, changes: Sequence[JobChange], violation: errors.UniqueViolation) -> Refused:
-        taken = {name_key(job.name) for job in self.current_jobs()}
+    def _name_taken(self, changes: Sequence[JobChange], violation: errors.UniqueViolation) -> MovedOn:
+        taken = {name_key(job.name): job.job_id for job in self.current_jobs()}
         names = [change.definition.name for change in changes if change.definition is not None]
         known = [name for name in names if name_key(name) in taken]
-        return name_taken((known or names or [str(violation.diag.constraint_name)])[0])
+        name = (known or names or [str(violation.diag.constraint_name)])[0]
+        return name_taken(name, taken.get(name_key(name)))
 
     def current_jobs(self) -> tuple[CurrentJob, ...]:
         with self._connection.autocommit() as connection:

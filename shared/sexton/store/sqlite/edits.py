@@ -47,6 +47,7 @@ SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, r
 FROM jobs WHERE job_id = ?
 """
 _JOB_NOW = "SELECT job_id, name, revision, retired_at IS NOT NULL FROM jobs WHERE job_id = ?"
+_NAMED = "SELECT job_id FROM jobs WHERE name_key = ? AND retired_at IS NULL AND job_id <> ?"
 _LAST_MOVE = """
 SELECT actor, action, at FROM events
 WHERE job_id = ?1 AND action IN (SELECT value FROM json_each(?2)) ORDER BY event_id DESC LIMIT 1
@@ -242,7 +243,8 @@ def _write(
     try:
         edit_routine.write(connection, edit, effective, now, actor)
     except sqlite3.IntegrityError:
-        raise name_taken(edit.name) from None
+        row = connection.execute(_NAMED, [edit.name_key, edit.job_id]).fetchone()
+        raise name_taken(edit.name, None if row is None else row[0]) from None
     ((changed,),) = connection.execute(NEXT_CHANGE).fetchall()
     connection.execute("UPDATE jobs SET changed = ? WHERE job_id = ?", [changed, edit.job_id])
     detail = edit.detail(from_micros(effective), withdrawn)
