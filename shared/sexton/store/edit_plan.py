@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sexton.errors import MovedOn, NotFound, Refused
+from sexton.inputs import are_same
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditConditions, JobChange
 
@@ -190,9 +191,9 @@ def check_cluster(conditions: EditConditions, cluster_id: str, inputs_id: str) -
             f"this plan was made for the cluster {conditions.cluster_id}, and this is the cluster {cluster_id}",
             hint="nothing was changed; name the database it was made for, or plan again for this one",
         )
-    if inputs_id and conditions.inputs_id not in (None, inputs_id):
+    if inputs_id and conditions.inputs_id is not None and not are_same(inputs_id, conditions.inputs_id):
         raise MovedOn(
-            f"this plan shows the ticks of the inputs {conditions.inputs_id} (zone data / tick engine), and the "
+            f"this plan shows the ticks of the inputs {conditions.inputs_id} (zone data / tick engine / holidays), and the "
             f"cluster's are {inputs_id}",
             hint="nothing was changed; plan again, with a Sexton of the cluster's inputs",
         )

@@ -11,14 +11,15 @@ from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, counted, instant_text, print_json, print_rows
-from sexton_tui.cli.plan_text import show_plan
+from sexton_tui.cli.plan import read_report
+from sexton_tui.cli.plan_text import show_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sexton.jobfiles.plan import ApplyPlan
     from sexton.jobfiles.saved_plans import SavedPlan
-    from sexton.store.protocol import ChangeDone, EditConditions
+    from sexton.store.protocol import ChangeDone, CurrentJob, EditConditions, Store
 
 
 def apply(
@@ -56,12 +57,12 @@ def apply(
     if plan_file is not None:
         plan, conditions = _saved(ctx, plan_file, output)
     else:
-        plan, conditions = _planned(ctx, paths or [], prune, prune_limit)
-    _show_and_apply(ctx, plan, conditions, yes=yes, output=output)
+        plan, conditions = _planned(ctx, paths or [], prune, prune_limit, output)
+    _ask_and_apply(ctx, plan, conditions, yes=yes, output=output)
 
 
 def _planned(
-    ctx: typer.Context, paths: Sequence[Path], prune: bool, prune_limit: int | None
+    ctx: typer.Context, paths: Sequence[Path], prune: bool, prune_limit: int | None, output: Output
 ) -> tuple[ApplyPlan, EditConditions]:
     """The plan of job files, and what of the cluster it stands on."""
     from sexton.jobfiles.load import load_job_files
@@ -70,7 +71,10 @@ def _planned(
 
     loaded = load_job_files(paths)
     with open_cluster(ctx) as store:
-        plan = plan_changes(loaded, store.edits.current_jobs(), prune=prune, prune_limit=prune_limit)
+        current = store.edits.current_jobs()
+        plan = plan_changes(loaded, current, prune=prune, prune_limit=prune_limit)
+        if output is Output.TABLE:
+            _show(store, plan, current)
     return plan, EditConditions(unchanged=plan.unchanged_at)
 
 
@@ -83,10 +87,12 @@ def _saved(ctx: typer.Context, file: Path, output: Output) -> tuple[ApplyPlan, E
     saved = read_plan(file)
     with open_cluster(ctx) as store:
         store.edits.edit((), actor(), saved.stands_on)
+        current = store.edits.current_jobs()
         if saved.plan.retired:
-            check_prune(saved.plan.retired, len(store.edits.current_jobs()), saved.prune_limit)
-    if output is Output.TABLE:
-        _tell_origin(file, saved)
+            check_prune(saved.plan.retired, len(current), saved.prune_limit)
+        if output is Output.TABLE:
+            _tell_origin(file, saved)
+            _show(store, saved.plan, current)
     return saved.plan, saved.conditions
 
 
@@ -95,11 +101,16 @@ def _tell_origin(file: Path, saved: SavedPlan) -> None:
     print(f"{file}: the plan{of}, made by {saved.made_by} at {instant_text(saved.made_at.replace(microsecond=0))}.")
 
 
-def _show_and_apply(
+def _show(store: Store, plan: ApplyPlan, current: Sequence[CurrentJob]) -> None:
+    from sexton.jobfiles.plan_warnings import warnings_of
+
+    report = read_report(store, plan, current)
+    show_report(report, warnings_of(report), brief=True)
+
+
+def _ask_and_apply(
     ctx: typer.Context, plan: ApplyPlan, conditions: EditConditions, *, yes: bool, output: Output
 ) -> None:
-    if output is Output.TABLE:
-        show_plan(plan)
     done: tuple[ChangeDone, ...] = ()
     if not plan.is_empty and not yes:
         ask(f"Apply {_told(plan)}?", instead="add --yes to apply this plan")
