@@ -55,17 +55,22 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """One minute of the clock with more jobs than the limit, on ``days`` days of the window; the first is at ``first``
-    (UTC) and the fullest has ``jobs`` jobs. ``touched``: those of the plan among them. ``spread`` gives some of them
-    ``H``, ``jitter`` would do for all; None where nothing of the kind helps."""
+    """Minutes of the clock in which the same jobs of the plan make more than the limit fall due at once.
 
-    clock: str
+    ``clocks``: those minutes (``02:00``), the fullest first. In the fullest minute of any day, ``jobs`` jobs of the
+    whole cluster fall due; the first crowded one begins at ``first`` (UTC), and ``minutes`` is how many the window has.
+    ``touched``: the jobs of the plan in it. ``spread`` gives some of them ``H``; ``jitter`` is another way, for all.
+    ``is_spread_by_another``: what is proposed for a fuller crowd takes this one apart too.
+    """
+
+    clocks: tuple[str, ...]
     first: datetime
-    days: int
+    minutes: int
     jobs: int
     touched: tuple[str, ...]
     spread: Spread | None
     jitter: str | None
+    is_spread_by_another: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,43 +93,57 @@ class Crowds:
 def find_crowds(
     jobs: Iterable[FutureJob], since: datetime, until: datetime, limit: int, book: ScheduleBook, named: int = 5
 ) -> Crowds | None:
-    """The crowds in which a touched job is; None where there is none. At most ``named`` are looked at closely."""
+    """The crowds in which a touched job is; None where there is none. For the ``named`` fullest a spread is sought."""
     window = _Window(jobs, since, until, book)
-    crowded = {minute for minute in window.touched if window.counts[minute] > limit}
+    crowded = [minute for minute in sorted(window.touched) if window.counts[minute] > limit]
     if not crowded:
         return None
-    zone = window.zone_of(crowded)
+    groups_of = window.touched_groups(crowded)
+    zone = _zone_of(frozenset().union(*groups_of.values()), window)
     place = load_zone(zone)
     heat = [[0] * 60 for _ in range(24)]
-    by_clock: dict[str, list[int]] = defaultdict(list)
-    others: set[str] = set()
+    same_jobs: dict[frozenset[int], list[int]] = defaultdict(list)
+    own, others = set(), set()
     for minute, count in window.counts.items():
         local = (EPOCH + minute * _MINUTE).astimezone(place)
         heat[local.hour][local.minute] = max(heat[local.hour][local.minute], count)
-        if minute in crowded:
-            by_clock[f"{local:%H:%M}"].append(minute)
+        if minute in groups_of:
+            same_jobs[groups_of[minute]].append(minute)
+            own.add((local.hour, local.minute))
         elif count > limit:
-            others.add(f"{local:%H:%M}")
-    fullest = sorted(by_clock, key=lambda clock: (-max(window.counts[minute] for minute in by_clock[clock]), clock))
+            others.add((local.hour, local.minute))
+    proposing = _Proposing(window, limit)
     crowds: list[Crowd] = []
-    for clock in fullest:
-        minutes = sorted(by_clock[clock])
-        most = max(minutes, key=lambda minute: window.counts[minute])
-        closely = len(crowds) < named
-        touched = window.touched_in(minutes) if closely else []
+    for groups, minutes in sorted(same_jobs.items(), key=lambda item: _fullest_first(item[1], window.counts)):
+        touched = window.touched_jobs(groups)
+        is_spread = bool(proposing.written) and all(proposing.counts[minute] <= limit for minute in minutes)
+        spread = proposing.spread(touched) if len(crowds) < named and not is_spread else None
+        most = max(window.counts[minute] for minute in minutes)
+        by_fullness = sorted(minutes, key=lambda minute: (-window.counts[minute], minute))
+        clocks = dict.fromkeys(f"{(EPOCH + minute * _MINUTE).astimezone(place):%H:%M}" for minute in by_fullness)
         crowds.append(
             Crowd(
-                clock=clock,
-                first=EPOCH + minutes[0] * _MINUTE,
-                days=len(minutes),
-                jobs=window.counts[most],
+                clocks=tuple(clocks),
+                first=EPOCH + min(minutes) * _MINUTE,
+                minutes=len(minutes),
+                jobs=most,
                 touched=tuple(job.name for job in touched),
-                spread=window.spread(touched, limit) if closely else None,
-                jitter=_jitter_for(window.counts[most], limit),
+                spread=spread,
+                jitter=_jitter_for(most, limit),
+                is_spread_by_another=is_spread,
             )
         )
-    others -= by_clock.keys()
-    return Crowds(limit, since, window.until, zone, tuple(crowds), len(others), tuple(map(tuple, heat)))
+    return Crowds(limit, since, window.until, zone, tuple(crowds), len(others - own), tuple(map(tuple, heat)))
+
+
+def _fullest_first(minutes: Sequence[int], counts: Mapping[int, int]) -> tuple[int, int]:
+    return -max(counts[minute] for minute in minutes), min(minutes)
+
+
+def _zone_of(groups: Iterable[int], window: _Window) -> str:
+    """The zone of most touched jobs in these groups."""
+    zones = Counter(job.definition.timezone for job in window.touched_jobs(groups))
+    return min(zones, key=lambda zone: (-zones[zone], zone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +179,16 @@ class _Window:
     """How many jobs fall due in each minute of a window."""
 
     def __init__(self, jobs: Iterable[FutureJob], since: datetime, until: datetime, book: ScheduleBook) -> None:
-        self._book = book
-        self._groups = _groups(jobs, book)
-        self._since = since
-        work = sum(group.work(since, until) for group in self._groups)
+        self.book = book
+        self.groups = _groups(jobs, book)
+        self.since = since
+        work = sum(group.work(since, until) for group in self.groups)
         if work > _WORK:
             until = since + max((until - since) * _WORK / work, min(_LEAST_WINDOW, until - since))
         self.until = until
         self.counts: Counter[int] = Counter()
         self.touched: Counter[int] = Counter()
-        for group in self._groups:
+        for group in self.groups:
             size, touched = len(group.jobs), group.touched
             for minute in group.minutes(since, until):
                 self.counts[minute] += size
@@ -177,56 +196,78 @@ class _Window:
                     self.touched[minute] += touched
 
     @cached_property
-    def _minutes_of_touched(self) -> list[tuple[_Group, frozenset[int]]]:
-        touched = (group for group in self._groups if group.touched)
-        return [(group, frozenset(group.minutes(self._since, self.until))) for group in touched]
+    def minutes_of_touched(self) -> dict[int, frozenset[int]]:
+        """The minutes of each group with touched jobs, by its number."""
+        return {
+            number: frozenset(group.minutes(self.since, self.until))
+            for number, group in enumerate(self.groups)
+            if group.touched
+        }
 
-    def touched_in(self, minutes: Iterable[int]) -> list[FutureJob]:
-        """The touched jobs that fall due in any of these minutes, by name."""
-        wanted = frozenset(minutes)
-        groups = (group for group, has in self._minutes_of_touched if not wanted.isdisjoint(has))
-        return sorted((job for group in groups for job in group.jobs if job.is_touched), key=lambda job: job.name)
+    def touched_groups(self, minutes: Iterable[int]) -> dict[int, frozenset[int]]:
+        """Which groups have touched jobs in each of these minutes."""
+        found: dict[int, list[int]] = {minute: [] for minute in minutes}
+        for number, has in self.minutes_of_touched.items():
+            for minute in has:
+                if minute in found:
+                    found[minute].append(number)
+        return {minute: frozenset(numbers) for minute, numbers in found.items()}
 
-    def zone_of(self, minutes: Iterable[int]) -> str:
-        """The zone of most touched jobs in these minutes."""
-        zones = Counter(job.definition.timezone for job in self.touched_in(minutes))
-        return min(zones, key=lambda zone: (-zones[zone], zone)) if zones else "UTC"
+    def touched_jobs(self, groups: Iterable[int]) -> list[FutureJob]:
+        """The touched jobs of these groups, by name."""
+        jobs = (job for number in groups for job in self.groups[number].jobs if job.is_touched)
+        return sorted(jobs, key=lambda job: job.name)
 
-    def spread(self, jobs: Sequence[FutureJob], limit: int) -> Spread | None:
-        """The narrowest use of H under which no minute that these jobs land in has more than the limit."""
-        able = [(job, cron) for job in jobs if (cron := _cron_of(job)) is not None]
+    def minutes_with(self, job: FutureJob, cron: str) -> frozenset[int]:
+        """The minutes of the job if ``cron`` were its schedule."""
+        other = replace(job.definition, schedule_parts=({"cron": cron},))
+        schedule = self.book.schedule_of(other, job.hash_seed)
+        if schedule is None:
+            return frozenset()
+        return frozenset(_Group(schedule, FiringRules(), [job]).minutes(self.since, self.until))
+
+
+class _Proposing:
+    """Proposals one after the other: each counts on those before it, so that together they leave no new crowd."""
+
+    def __init__(self, window: _Window, limit: int) -> None:
+        self._window = window
+        self._limit = limit
+        self.counts = Counter(window.counts)
+        self.written: dict[str, str] = {}
+
+    def spread(self, jobs: Sequence[FutureJob]) -> Spread | None:
+        """The narrowest use of H under which no minute that these jobs land in has more than the limit, or else the
+        best of those tried; None where it would make nothing better."""
+        able = [job for job in jobs if job.name not in self.written and _cron_of(job) is not None]
         if not able:
             return None
-        before = self._counted({id(job) for job, _ in able})
-        best: Spread | None = None
+        wanted = {job.name for job in able}
+        before: Counter[int] = Counter()
+        for number, minutes in self._window.minutes_of_touched.items():
+            size = sum(job.name in wanted for job in self._window.groups[number].jobs)
+            if size:
+                before.update(dict.fromkeys(minutes, size))
+        crowded_before = max((self.counts[minute] for minute in before), default=0)
+        best: tuple[Spread, Counter[int]] | None = None
         for hours in _HOURS_TRIED:
-            written = {job.name: text for job, cron in able if (text := _with_hash(cron, hours)) is not None}
-            if not written or (best is not None and written == best.schedules):
+            written = {job.name: text for job in able if (text := _with_hash(_cron_of(job) or "", hours)) is not None}
+            if not written or (best is not None and written == best[0].schedules):
                 continue
-            after = self._after_spread(able, written)
-            most = max((self.counts[minute] - before[minute] + after[minute] for minute in after), default=0)
-            if best is None or most < best.most:
-                best = Spread(written, most)
-            if most <= limit:
+            after: Counter[int] = Counter()
+            for job in able:
+                after.update(self._window.minutes_with(job, written.get(job.name) or _cron_of(job) or ""))
+            most = max(self.counts[minute] - before[minute] + after[minute] for minute in after)
+            if best is None or most < best[0].most:
+                best = Spread(written, most), after
+            if most <= self._limit:
                 break
-        return best
-
-    def _counted(self, ids: set[int]) -> Counter[int]:
-        counts: Counter[int] = Counter()
-        for group, minutes in self._minutes_of_touched:
-            number = sum(id(job) in ids for job in group.jobs)
-            for minute in minutes if number else ():
-                counts[minute] += number
-        return counts
-
-    def _after_spread(self, able: Sequence[tuple[FutureJob, str]], written: Mapping[str, str]) -> Counter[int]:
-        counts: Counter[int] = Counter()
-        for job, _ in able:
-            part = {"cron": written[job.name]} if job.name in written else job.definition.schedule_parts[0]
-            schedule = self._book.schedule_of(replace(job.definition, schedule_parts=(part,)), job.hash_seed)
-            if schedule is not None:
-                counts.update(_Group(schedule, FiringRules(), [job]).minutes(self._since, self.until))
-        return counts
+        if best is None or best[0].most >= crowded_before:
+            return None
+        self.counts.subtract(before)
+        self.counts.update(best[1])
+        self.written |= best[0].schedules
+        return best[0]
 
 
 def _groups(jobs: Iterable[FutureJob], book: ScheduleBook) -> list[_Group]:

@@ -127,16 +127,17 @@ def _crowds(crowds: Crowds) -> dict[str, Any]:
         "limit": crowds.limit,
         "until": crowds.until,
         "timezone": crowds.zone,
-        "minutes": [
+        "crowds": [
             {
-                "clock": one.clock,
+                "clocks": list(one.clocks),
                 "first": one.first,
-                "days": one.days,
+                "minutes": one.minutes,
                 "jobs": one.jobs,
                 "touched": list(one.touched),
                 "spread": None if one.spread is None else dict(one.spread.schedules),
                 "most_after_spread": None if one.spread is None else one.spread.most,
                 "jitter": one.jitter,
+                "is_spread_by_another": one.is_spread_by_another,
             }
             for one in crowds.crowds
         ],

@@ -8,9 +8,19 @@ from itertools import islice, pairwise
 from sexton.schedules import Schedule
 
 _LOOKED_AT = 50
+_AHEAD = timedelta(days=3660)
 
 
 def shortest_period(schedule: Schedule, after: datetime) -> timedelta | None:
     """The shortest time between two of the next ticks; None where there are not two of them."""
-    ticks = islice(schedule.between(after, after + timedelta(days=3660)), _LOOKED_AT)
-    return min((later - earlier for earlier, later in pairwise(ticks)), default=None)
+    return min(_periods(schedule, after), default=None)
+
+
+def longest_period(schedule: Schedule, after: datetime) -> timedelta | None:
+    """The longest time between two of the next ticks; None where there are not two of them."""
+    return max(_periods(schedule, after), default=None)
+
+
+def _periods(schedule: Schedule, after: datetime) -> list[timedelta]:
+    ticks = islice(schedule.between(after, after + _AHEAD), _LOOKED_AT)
+    return [later - earlier for earlier, later in pairwise(ticks)]

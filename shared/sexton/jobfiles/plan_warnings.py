@@ -15,11 +15,12 @@ from enum import StrEnum
 from sexton.claims import Overlap
 from sexton.job_rules import MissedPolicy
 from sexton.jobfiles.plan_clock_changes import clock_change_warning
-from sexton.jobfiles.plan_periods import shortest_period
+from sexton.jobfiles.plan_periods import longest_period, shortest_period
 from sexton.jobfiles.plan_report import PlannedJob, PlannedKind, PlanReport
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration
 from sexton.store.edit_plan import PAUSED_BY_FILE
+from sexton.zones import load_zone
 
 WEEKLY, MONTHLY = timedelta(days=6), timedelta(days=27)  # so rare a job is sparse
 _DAY = timedelta(days=1)
@@ -114,13 +115,14 @@ def _of_job(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[Pl
 def _sparse(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[PlanWarning]:
     schedule = job.fires.schedule
     period = None if schedule is None else shortest_period(schedule, now)
-    if period is None or period < WEEKLY:
+    if schedule is None or period is None or period < WEEKLY:
         return
     rules = after.missed
     every = format_duration(timedelta(days=round(period / _DAY)))
     grace, within = format_duration(rules.grace), format_duration(rules.within or _DAY)
     is_default = "" if rules.within is not None else ", its default"
-    enough = timedelta(days=-(-int(period.total_seconds() * 1.1) // 86_400))
+    longest = longest_period(schedule, now) or period
+    enough = timedelta(days=-(-longest // _DAY) + 1)
     if rules.policy is MissedPolicy.SKIP:
         fact = f"its ticks are {every} or more apart, and policy skip makes up none that is more than {grace} late"
         remedy = "to have a missed one run late, or wait for a human (hold)"
@@ -217,20 +219,24 @@ def _queues_without_worker(report: PlanReport) -> Iterator[PlanWarning]:
 def _crowds(report: PlanReport) -> Iterator[PlanWarning]:
     if report.crowds is None:
         return
+    zone = report.crowds.zone
     for crowd in report.crowds.crowds[:_CROWDS_TOLD]:
-        days = "once" if crowd.days == 1 else f"on {crowd.days} days"
+        others = len(crowd.clocks) - 1
+        clock = f"at {crowd.clocks[0]} {zone}" + (f" and {others} more times of the day" if others else "")
         fact = (
-            f"at {crowd.clock} {report.crowds.zone} {crowd.jobs} jobs of the cluster fall due in one minute, {days} "
-            f"until {report.crowds.until:%Y-%m-%d}; {len(crowd.touched)} of them are in this plan"
+            f"{clock} {'up to ' if others else ''}{crowd.jobs} jobs of the cluster fall due in one minute, more than "
+            f"{report.crowds.limit}; first on {crowd.first.astimezone(load_zone(zone)):%a %Y-%m-%d}"
         )
         paste: tuple[str, ...] = ()
-        remedies = []
+        ways = []
+        if crowd.is_spread_by_another:
+            ways.append("the H proposed for a fuller crowd takes this one apart too")
         if crowd.spread is not None:
-            remedies.append(f"spread them by H: then at most {crowd.spread.most} fall due in one minute")
+            ways.append(f"spread them by H: then at most {crowd.spread.most} fall due in one minute")
             paste = tuple(f'{name}: {{schedule: "{text}"}}' for name, text in crowd.spread.schedules.items())
-        if crowd.jitter is not None:
-            remedies.append(f"or let them start up to {crowd.jitter} late by `jitter: {crowd.jitter}`")
-        remedy = "; ".join(remedies) or "move some of them to another hour"
-        numbers = {"clock": crowd.clock, "zone": report.crowds.zone, "jobs": crowd.jobs, "days": crowd.days}
+        if crowd.jitter is not None and not crowd.is_spread_by_another:
+            ways.append(f"{'or ' if ways else ''}let each start up to {crowd.jitter} late by `jitter: {crowd.jitter}`")
+        remedy = ", ".join(ways) or "move some of them to another hour"
+        numbers = {"clocks": list(crowd.clocks), "timezone": zone, "jobs": crowd.jobs, "minutes": crowd.minutes}
         numbers |= {"first": crowd.first, "limit": report.crowds.limit, "jitter": crowd.jitter}
-        yield PlanWarning(WarningKind.CROWD, crowd.touched, fact, remedy.removeprefix("or "), paste, numbers)
+        yield PlanWarning(WarningKind.CROWD, crowd.touched, fact, remedy, paste, numbers)

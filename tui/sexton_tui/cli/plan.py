@@ -65,7 +65,8 @@ def plan(
         planned = plan_changes(loaded, current, prune=prune, prune_limit=prune_limit)
         report = read_report(store, planned, current, until=window, crowd=crowd)
         warnings = warnings_of(report)
-        saved = None if out is None else _save(store, planned, report.now, out, [str(path) for path in paths])
+        files = [str(path) for path in paths]
+        saved = None if out is None else _save(store, planned, report.now, out, files, prune_limit)
     if output is Output.TABLE:
         show_report(report, warnings)
         if saved is not None:
@@ -87,7 +88,7 @@ def read_report(
     from sexton.jobfiles.plan_report import report_plan, touched_ids
 
     standings = store.reads.standings(touched_ids(planned))
-    end = standings.now + until if isinstance(until, timedelta) else until
+    end = standings.now.replace(microsecond=0) + until if isinstance(until, timedelta) else until
     if end <= standings.now:
         raise typer.BadParameter(f"--until: {instant_text(end)} is not after the cluster's now")
     end = min(end, standings.now + _LONGEST_WINDOW)
@@ -109,13 +110,15 @@ def _window(text: str) -> datetime | timedelta:
     return parse_instant(text, "--until")
 
 
-def _save(store: Store, planned: ApplyPlan, now: datetime, out: Path, files: list[str]) -> Path:
+def _save(
+    store: Store, planned: ApplyPlan, now: datetime, out: Path, files: list[str], prune_limit: int | None
+) -> Path:
     from sexton.inputs import own_inputs
     from sexton.jobfiles.saved_plans import SavedPlan, save_plan
     from sexton_tui.actor import actor
 
     cluster_id = store.terms.cluster().cluster_id
-    save_plan(out, SavedPlan(planned, cluster_id, own_inputs().inputs_id, now, actor(), tuple(files)))
+    save_plan(out, SavedPlan(planned, cluster_id, own_inputs().inputs_id, now, actor(), tuple(files), prune_limit))
     return out
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sexton_tui.cli.plan_paint import Paint
 
 _NAMES = 3
+_SECOND = timedelta(seconds=1)
 
 
 def tick_lines(report: PlanReport, paint: Paint) -> Iterator[str]:
@@ -34,17 +35,18 @@ def tick_total(report: PlanReport) -> str:
     """The sums over all jobs of the plan, on one line."""
     totals = report.totals
     parts = [
-        f"{number} {word}"
-        for number, word in (
-            (totals.appear, "appear"),
-            (totals.vanish, "vanish"),
-            (totals.move, "move"),
-        )
+        _counts(number, word)
+        for number, word in ((totals.appear, "appear"), (totals.vanish, "vanish"), (totals.move, "move"))
         if number
     ]
     if not parts:
-        return f"Ticks: none appears, vanishes or moves; {totals.keep} stay."
-    return f"Ticks: {', '.join(parts)}; {totals.keep} stay."
+        return f"Ticks: none appears, vanishes or moves; {_counts(totals.keep, 'stay')}."
+    return f"Ticks: {', '.join(parts)}; {_counts(totals.keep, 'stay')}."
+
+
+def _counts(number: int, verb: str) -> str:
+    """``1 appears``, ``2 appear``."""
+    return f"{number} {verb}s" if number == 1 else f"{number} {verb}"
 
 
 def claim_lines(report: PlanReport, paint: Paint) -> Iterator[str]:
@@ -96,15 +98,12 @@ def _clock(instant: datetime) -> str:
 def _ticks_of(job: PlannedJob, paint: Paint) -> list[str]:
     change = job.ticks
     old, new = job.fired.zone, job.fires.zone
-    head = [
-        f"{number} {word}"
-        for number, word in ((change.move, f"move{_shift(job)}"), (change.appear, "appear"), (change.vanish, "vanish"))
-        if number
-    ]
+    numbers = ((change.move, "move"), (change.appear, "appear"), (change.vanish, "vanish"))
+    head = [_counts(number, verb) + (_shift(job) if verb == "move" else "") for number, verb in numbers if number]
     if change.keep and not head:
-        head.append(f"{change.keep} stay")
+        head.append(_counts(change.keep, "stay"))
     elif change.keep:
-        head.append(f"{change.keep} of {change.before} stay")
+        head.append(f"{change.keep} of {change.before} {'stays' if change.keep == 1 else 'stay'}")
     line = ", ".join(head) or "no tick in this time"
     if job.fires.silent:
         line = f"{line} (paused: {job.fires.silent})" if job.fires.silent != "paused" else f"{line} (paused)"
@@ -208,4 +207,4 @@ def _names(jobs: list[PlannedJob], paint: Paint) -> str:
 
 
 def _whole_seconds(length: timedelta) -> timedelta:
-    return timedelta(seconds=round(length.total_seconds()))
+    return -(-length // _SECOND) * _SECOND

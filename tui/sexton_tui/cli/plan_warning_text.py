@@ -39,9 +39,6 @@ def warning_lines(
 def heat_lines(crowds: Crowds, paint: Paint) -> Iterator[str]:
     """The most jobs that fall due in each minute of the clock; hours in which none does are left out."""
     limit = crowds.limit
-    others = len(crowds.crowds) - 5
-    if others > 0:
-        yield f"    {counted(others, 'more crowded minute')} of the clock like these"
     if crowds.others:
         yield f"    {counted(crowds.others, 'crowded minute')} of the clock in which this plan has no part"
     yield f"    Jobs due in each minute, {crowds.zone} (the most of any day until {crowds.until:%Y-%m-%d}):"
