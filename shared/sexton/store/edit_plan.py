@@ -193,8 +193,8 @@ def check_cluster(conditions: EditConditions, cluster_id: str, inputs_id: str) -
         )
     if inputs_id and conditions.inputs_id is not None and not are_same(inputs_id, conditions.inputs_id):
         raise MovedOn(
-            f"this plan shows the ticks of the inputs {conditions.inputs_id} (zone data / tick engine / holidays), and the "
-            f"cluster's are {inputs_id}",
+            f"this plan shows the ticks of the inputs {conditions.inputs_id} (zone data / tick engine / holidays), "
+            f"and the cluster's are {inputs_id}",
             hint="nothing was changed; plan again, with a Sexton of the cluster's inputs",
         )
 
