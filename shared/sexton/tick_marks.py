@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from sexton.excluded_days import ExcludedSchedule
@@ -21,6 +21,7 @@ from sexton.zone_clock import ZoneClock, clock_of
 
 _SECOND = timedelta(seconds=1)
 _MICROSECOND = timedelta(microseconds=1)
+_DAY = timedelta(days=1)
 _LONGEST_REPETITION = 2 * 86_400  # a date line is a day
 
 
@@ -43,6 +44,12 @@ class ClockChange:
     def skips(self) -> timedelta:
         """How much local time is jumped over; negative where that much is shown twice."""
         return self.after - self.before
+
+    @property
+    def day(self) -> date:
+        """The local date on which the clock changes; of a jump over midnight or a whole day, the date it enters,
+        or leaves out."""
+        return (self.at + max(self.before, self.after) - _MICROSECOND).date()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +119,18 @@ def clock_changes(zone: str, after: datetime, upto: datetime) -> list[ClockChang
     return changes
 
 
+def changes_by_day(zone: str, first: datetime, last: datetime) -> dict[date, ClockChange]:
+    """The changes on the local dates from that of ``first`` to that of ``last``; of several on one date the last."""
+    return {change.day: change for change in clock_changes(zone, first - 2 * _DAY, last + 2 * _DAY)}
+
+
 def marked_between(
     schedule: Schedule, zone: str, after: datetime, upto: datetime
 ) -> Iterator[tuple[datetime, TickMarks]]:
     """The ticks in (after, upto] that have a mark, ascending. Only what lies near a change of the clock is looked at:
     a year of a daily job costs a handful of ticks, of a job of every second two hours of them."""
     done = after
-    for change in clock_changes(zone, after - timedelta(seconds=_LONGEST_REPETITION), upto + 2 * _day()):
+    for change in clock_changes(zone, after - timedelta(seconds=_LONGEST_REPETITION), upto + 2 * _DAY):
         repeated = max(-change.skips, timedelta(0))
         start = max(change.at - repeated - _MICROSECOND, done)
         end = min(change.at + repeated, upto)
@@ -128,10 +140,6 @@ def marked_between(
             if marks := marks_of(schedule, tick, zone):
                 yield tick, marks
         done = end
-
-
-def _day() -> timedelta:
-    return timedelta(days=1)
 
 
 def _spans(clock: ZoneClock, first: int, last: int) -> Iterator[tuple[int, int, int]]:
