@@ -269,13 +269,6 @@ class TestFolders:
         assert self.names(given / "x.yaml") == ["a"]
         assert self.names(given / "folder") == ["a"]
 
-    @pytest.mark.parametrize("name", ["jobs.toml", "jobs.py"])
-    def test_files_of_a_later_version_are_refused_by_name(self, tmp_path: Path, name: str) -> None:
-        self.write(tmp_path / "a.yaml", "a")
-        (tmp_path / name).write_text("from sexton import job\n")
-        with pytest.raises(InvalidJobFile, match="come with a later version"):
-            load_job_files([tmp_path])
-
     def test_a_module_without_jobs_may_stand_beside_them(self, tmp_path: Path) -> None:
         self.write(tmp_path / "a.yaml", "a")
         (tmp_path / "billing.py").write_text("def nightly() -> None: ...\n")

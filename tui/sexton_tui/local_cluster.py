@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,12 @@ def programs(schedulers: int, workers: int) -> tuple[Program, ...]:
     return (*nodes, *pool)
 
 
+def python_path(roots: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """PYTHONPATH with ``roots`` in front of what it is; nothing where there are none."""
+    known = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part]
+    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys([*roots, *known]))} if roots else {}
+
+
 @contextlib.contextmanager
 def only_one_here(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; raises Refused while another ``sexton up`` runs in it."""
@@ -73,10 +79,18 @@ def only_one_here(folder: Path) -> Iterator[None]:
 class LocalCluster:
     """The processes. ``start`` and ``stop`` once each; ``kill`` from any thread."""
 
-    def __init__(self, folder: Path, wanted: tuple[Program, ...], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        wanted: tuple[Program, ...],
+        environment: Mapping[str, str],
+        import_roots: Sequence[str] = (),
+    ) -> None:
+        """``import_roots``: folders from which the workers can import, before those of this process's PYTHONPATH."""
         self._logs = folder / "logs"
         self._wanted = wanted
         self._environment = {**os.environ, **environment}
+        self._worker_environment = {**self._environment, **python_path(import_roots, self._environment)}
         self._clock = SystemClock()
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._restart_at: dict[str, float] = {}
@@ -163,7 +177,7 @@ class LocalCluster:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self._environment,
+                env=self._worker_environment if program.is_worker else self._environment,
                 start_new_session=True,  # Ctrl-C in the terminal is for the parent, which stops them in order
             )
         with self._lock:

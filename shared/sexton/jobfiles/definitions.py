@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping as Values
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -16,10 +15,9 @@ from sexton.jobfiles.nodes import Mapping
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import BAD
 from sexton.jobs import JobDefinition
-from sexton.schedule_specs import schedule_from_spec
+from sexton.schedule_specs import firing_schedule_from_spec
 from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 
-_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(microseconds=1)
 _ALL_NAMES = [key.name for key in JOB_KEYS]
 _PLAIN_FIELDS = (
     "timezone",
@@ -65,7 +63,7 @@ def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProb
         problems.add(place_of(job.node, "renamed_from"), f"renamed_from: {job.name} is this job's own name; remove it")
     if len(problems.found) > before:
         return None
-    values = _merged(defaults, own)
+    values = merged(defaults, own)
     if BAD in values.values():
         return None  # a default was refused; it has been reported where it stands
     definition = _definition(job.name, values)
@@ -87,7 +85,8 @@ def _check_targets(job: JobNode, own: Values[str, Any], problems: FileProblems) 
             problems.add(place, f"{name} goes with 'python' only; put what '{given[0]}' needs into '{given[0]}'")
 
 
-def _merged(defaults: Values[str, Any], own: Values[str, Any]) -> dict[str, Any]:
+def merged(defaults: Values[str, Any], own: Values[str, Any]) -> dict[str, Any]:
+    """``own`` over ``defaults``: a value that is there wins, and mappings merge by key."""
     merged = {**defaults, **own}
     for name in MAPPINGS:
         if isinstance(defaults.get(name), dict) and isinstance(own.get(name), dict):
@@ -130,28 +129,16 @@ def _check_schedule(job: JobNode, definition: JobDefinition, problems: FileProbl
 
 
 def _keys_at_fault(why: str) -> tuple[str, ...]:
-    if "dst" in why:
-        return "dst", "schedule"
-    return ("end", "start", "exclude", "schedule") if "start" in why or "end" in why else ("schedule",)
+    return (*(key for key in ("exclude", "dst", "end", "start") if key in why), "schedule")
 
 
 @lru_cache(maxsize=8192)
 def _why_never(spec: str) -> str | None:
     """Why a schedule is refused, or has no tick at all."""
-    data = json.loads(spec)
     try:
-        schedule = schedule_from_spec(data)
+        firing_schedule_from_spec(json.loads(spec))
     except InvalidSchedule as error:
         return str(error)
-    if data["start"] is not None:
-        first = schedule.next_after(datetime.fromisoformat(data["start"]) - timedelta(microseconds=1))
-    elif data["end"] is not None:
-        first = schedule.previous_before(datetime.fromisoformat(data["end"]))
-    else:
-        first = schedule.next_after(_BEGINNING)
-    if first is None:
-        between = "between its start and its end" if data["start"] or data["end"] else "ever"
-        return f"the schedule has no tick {between}; mend the schedule, its start, its end or what it excludes"
     return None
 
 

@@ -6,26 +6,30 @@ of all files, each with file, line and column). Reading needs no database, no ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sexton.errors import InvalidJobFile, Problem
-from sexton.jobfiles.definitions import JobNode, read_definition
-from sexton.jobfiles.keys import JOB_KEYS, NAME_PATTERN, NAME_WANTED, Key, TableOf, unknown_key
+from sexton.jobfiles.decoding import decode
+from sexton.jobfiles.definitions import JobNode, merged, read_definition
+from sexton.jobfiles.file_content import FORMAT_VERSION as FORMAT_VERSION  # writers of job files ask for it here
+from sexton.jobfiles.file_content import TOML_WORDS, YAML_WORDS, Content, Words, read_content, read_folder_defaults
+from sexton.jobfiles.keys import NAME_PATTERN, NAME_WANTED
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, Text, Whole
-from sexton.jobfiles.sources import JobFileText, decode, read_job_files
-from sexton.jobfiles.yaml_nodes import parse
+from sexton.jobfiles.python_files import PythonLimits, read_python_jobs
+from sexton.jobfiles.python_modules import ModuleNames
+from sexton.jobfiles.readings import BAD, Text
+from sexton.jobfiles.sources import JobFileText, read_job_files
+from sexton.jobfiles.toml_nodes import parse as parse_toml
+from sexton.jobfiles.yaml_nodes import parse as parse_yaml
 from sexton.jobs import JobDefinition
 
-MAX_JOBS_PER_FILE = 200_000
-FORMAT_VERSION = 1
-_TOP_KEYS = ("version", "defaults", "jobs")
-_DEFAULT_KEYS: tuple[Key, ...] = tuple(key for key in JOB_KEYS if not key.own)
-_OWN_NAMES = frozenset(key.name for key in JOB_KEYS if key.own)
+_NAME = Text(pattern=NAME_PATTERN, wanted=NAME_WANTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,40 +54,57 @@ class LoadedJob:
 
 @dataclass(frozen=True, slots=True)
 class LoadedJobs:
-    """All jobs of all files, in the order of the files."""
+    """All jobs of all files, in the order of the files.
+
+    ``import_roots`` are the folders that a worker must have on its PYTHONPATH to import the Python files among them.
+    """
 
     jobs: tuple[LoadedJob, ...]
     files: tuple[str, ...]
+    import_roots: tuple[str, ...] = ()
 
 
-def load_job_files(paths: Iterable[Path]) -> LoadedJobs:
-    """The jobs of job files and of folders of them.
+def load_job_files(paths: Iterable[Path], limits: PythonLimits | None = None) -> LoadedJobs:
+    """The jobs of job files and of folders of them. ``limits`` bound what a Python file may take.
 
     Raises NotFound where there are no files, InvalidJobFile where anything in any of them is wrong.
     """
-    return _load(file for path in paths for file in read_job_files(path))
+    return _load([file for path in paths for file in read_job_files(path)], limits or PythonLimits())
 
 
 def load_job_text(data: bytes | str, file: str = "jobs.yaml") -> LoadedJobs:
-    """The jobs of one file's content. Raises InvalidJobFile."""
+    """The jobs of one file's content: TOML where ``file`` ends in .toml, else YAML. Raises InvalidJobFile."""
     problems = FileProblems(file)
     text = decode(data if isinstance(data, bytes) else data.encode("utf-8", errors="surrogatepass"), problems)
-    return _load([JobFileText(problems, text)])
+    name = "jobs.toml" if file.lower().endswith(".toml") else "jobs.yaml"
+    return _load([JobFileText(problems, text, Path(name))], PythonLimits())
 
 
-def _load(files: Iterable[JobFileText]) -> LoadedJobs:
-    listed = list(files)
-    jobs: list[LoadedJob] = []
-    places: list[_NamePlace] = []
-    for file in listed:
-        if file.text is not None:
-            jobs.extend(_read_file(file.text, file.problems, places))
-    found = [problem for file in listed for problem in file.problems.found]
-    found.extend(_repeated_names(places))
+def _load(files: list[JobFileText], limits: PythonLimits) -> LoadedJobs:
+    reader = _Reader(limits)
+    with _without_collections():
+        for file in files:
+            reader.read(file)
+    jobs = reader.jobs
+    found = reader.problems()
+    found.extend(_repeated_names(reader.places))
     found.extend(_renames_within(jobs))
     if found:
         raise InvalidJobFile(found)
-    return LoadedJobs(tuple(jobs), tuple(file.problems.file for file in listed))
+    names = tuple(file.problems.file for file in files if not file.holds_defaults)
+    return LoadedJobs(tuple(jobs), names, reader.modules.roots())
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """A hundred thousand jobs are many values without cycles; looking for cycles among them would cost the most."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,80 +115,70 @@ class _NamePlace:
     column: int
 
 
-def _read_file(text: str, problems: FileProblems, places: list[_NamePlace]) -> list[LoadedJob]:
-    root = parse(text, problems)
-    if root is None or (isinstance(root, Scalar) and root.is_plain and root.text in ("", "~", "null")):
-        if not problems.found:
-            problems.add_at(1, 1, "is empty; write 'version: 1' and 'jobs:', or remove the file")
-        return []
-    if not isinstance(root, Mapping):
-        problems.add(root, f"the file is {kind_of(root)}; write a mapping with 'version: 1' and 'jobs:'")
-        return []
-    for name, (key_node, _) in root.entries.items():
-        if name not in _TOP_KEYS:
-            problems.add(key_node, unknown_key(name, _TOP_KEYS, "a job file"))
-    _check_version(root, problems)
-    defaults = _read_defaults(root, problems)
-    return _read_jobs(root, defaults, problems, places)
+class _Reader:
+    """Reads one file after the other; every file of defaults once."""
 
+    def __init__(self, limits: PythonLimits) -> None:
+        self.jobs: list[LoadedJob] = []
+        self.places: list[_NamePlace] = []
+        self.modules = ModuleNames()
+        self._limits = limits
+        self._seen: dict[int, FileProblems] = {}
+        self._defaults: dict[int, dict[str, Any]] = {}
 
-def _check_version(root: Mapping, problems: FileProblems) -> None:
-    if "version" not in root.entries:
-        problems.add_at(1, 1, "has no 'version'; write 'version: 1' as its first line")
-        return
-    node = root.entries["version"][1]
-    version = Whole(0, 1_000_000).read(node, "version", problems)
-    if version not in (BAD, FORMAT_VERSION):
-        problems.add(node, f"version: {version} is not known; this Sexton reads version {FORMAT_VERSION}")
+    def problems(self) -> list[Problem]:
+        """Everything that is wrong with the files so far."""
+        return [problem for one in self._seen.values() for problem in one.told()]
 
+    def read(self, file: JobFileText) -> None:
+        """Add the jobs of ``file``, with the defaults of its folders under its own."""
+        self._seen[id(file)] = file.problems
+        if file.holds_defaults:
+            self._folder_defaults(file)
+            return
+        defaults: dict[str, Any] = {}
+        for one in file.defaults:
+            defaults = merged(defaults, self._folder_defaults(one))
+        content = self._content(file)
+        defaults = merged(defaults, content.defaults)
+        for key_node, value in content.jobs:
+            self._read_job(key_node, value, defaults, file.problems)
 
-def _read_defaults(root: Mapping, problems: FileProblems) -> dict[str, Any]:
-    if "defaults" not in root.entries:
-        return {}
-    node = root.entries["defaults"][1]
-    if isinstance(node, Mapping):
-        own = [entry[0] for name, entry in node.entries.items() if name in _OWN_NAMES]
-        for key_node in own:
-            problems.add(
-                key_node, f"'{key_node.text}' is each job's own and cannot stand in defaults; move it to the jobs"
-            )
-        node = Mapping(
-            node.line, node.column, {name: entry for name, entry in node.entries.items() if name not in _OWN_NAMES}
-        )
-    values = TableOf(_DEFAULT_KEYS, "defaults").read(node, "defaults", problems)
-    return {} if values is BAD else dict(values)
+    def _folder_defaults(self, file: JobFileText) -> dict[str, Any]:
+        self._seen[id(file)] = file.problems
+        if id(file) not in self._defaults:
+            root, words = _parsed(file)
+            is_read = file.text is not None
+            self._defaults[id(file)] = read_folder_defaults(root, words, file.problems) if is_read else {}
+        return self._defaults[id(file)]
 
+    def _content(self, file: JobFileText) -> Content:
+        if file.is_other_module:
+            file.problems.add_at(1, 1, "imports neither job nor Job from sexton; name a file that declares jobs")
+        if file.text is None:
+            return Content()
+        if file.suffix == ".py":
+            return read_python_jobs(file.path, file.text, file.problems, self.modules, self._limits)
+        return read_content(*_parsed(file), file.problems)
 
-def _read_jobs(
-    root: Mapping, defaults: dict[str, Any], problems: FileProblems, places: list[_NamePlace]
-) -> list[LoadedJob]:
-    if "jobs" not in root.entries:
-        problems.add(root, "has no 'jobs'; write 'jobs:' and below it a mapping by name ('jobs: {}' for none)")
-        return []
-    node: Node = root.entries["jobs"][1]
-    if not isinstance(node, Mapping):
-        is_null = isinstance(node, Scalar) and node.is_plain and node.text in ("", "~", "null")
-        what = "empty, which is not the same as no jobs" if is_null else kind_of(node)
-        problems.add(
-            node, f"jobs is {what}; write a mapping by name, such as jobs: {{backup: {{...}}}} ('jobs: {{}}' for none)"
-        )
-        return []
-    if len(node.entries) > MAX_JOBS_PER_FILE:
-        problems.add(node, f"jobs holds {len(node.entries)} jobs; at most {MAX_JOBS_PER_FILE} may stand in one file")
-        return []
-    loaded: list[LoadedJob] = []
-    for name, (key_node, value) in node.entries.items():
-        places.append(_NamePlace(name, problems.file, key_node.line, key_node.column))
-        name_ok = Text(pattern=NAME_PATTERN, wanted=NAME_WANTED).read(key_node, "the job's name", problems) is not BAD
+    def _read_job(self, key_node: Scalar, value: Node, defaults: dict[str, Any], problems: FileProblems) -> None:
+        name = key_node.text
+        self.places.append(_NamePlace(name, problems.file, key_node.line, key_node.column))
+        name_ok = _NAME.read(key_node, "the job's name", problems) is not BAD
         if not isinstance(value, Mapping):
             problems.add(value, f"the job {shown(name)} is {kind_of(value)}; write its keys as a mapping")
-            continue
+            return
         definition = read_definition(JobNode(name, value), defaults, problems)
         if definition is not None and name_ok:
             renamed = value.entries.get("renamed_from")
             at = (renamed[1].line, renamed[1].column) if renamed is not None else None
-            loaded.append(LoadedJob(definition, problems.file, key_node.line, key_node.column, at))
-    return loaded
+            self.jobs.append(LoadedJob(definition, problems.file, key_node.line, key_node.column, at))
+
+
+def _parsed(file: JobFileText) -> tuple[Node | None, Words]:
+    if file.suffix == ".toml":
+        return (None if file.text is None else parse_toml(file.text, file.problems)), TOML_WORDS
+    return (None if file.text is None else parse_yaml(file.text, file.problems)), YAML_WORDS
 
 
 def _repeated_names(places: Iterable[_NamePlace]) -> Iterable[Problem]:

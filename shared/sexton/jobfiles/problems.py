@@ -25,6 +25,7 @@ class FileProblems:
     def __init__(self, file: str) -> None:
         self.file = file
         self.found: list[Problem] = []
+        self._first: dict[tuple[int, int], Problem] = {}
 
     def add(self, place: Place, message: str) -> None:
         """One fault at a place; ``message`` names the faulty value and what to write instead."""
@@ -33,6 +34,15 @@ class FileProblems:
     def add_at(self, line: int, column: int, message: str) -> None:
         """One fault at a line and column, both from 1."""
         self.found.append(Problem(self.file, line, column, message))
+
+    def add_first_at(self, line: int, column: int, message: str) -> None:
+        """The same for a fault that says all: what is found later at its place only follows from it."""
+        self.add_at(line, column, message)
+        self._first.setdefault((line, column), self.found[-1])
+
+    def told(self) -> list[Problem]:
+        """What the author is told: all that was found but what only follows from a first fault."""
+        return [one for one in self.found if self._first.get((one.line, one.column), one) is one]
 
 
 def shown(text: str) -> str:

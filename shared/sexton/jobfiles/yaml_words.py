@@ -49,7 +49,8 @@ def why_not_text(plain: str) -> str | None:
 def why_scalar_not_text(scalar: Scalar) -> str | None:
     """The same for a scalar of any format; None for what stands in quotes."""
     if scalar.typed:
-        return f"is {scalar.typed}, not a text; write it in quotes: '{scalar.text}'"
+        remedy = "write a str" if "Python" in scalar.typed else f"write it in quotes: '{scalar.text}'"
+        return f"is {scalar.typed}, not a text; {remedy}"
     return why_not_text(scalar.text) if scalar.is_plain else None
 
 

@@ -66,7 +66,7 @@ def up(
     settings = invocation_of(ctx).settings()
     wanted = load_job_files([path])
     with only_one_here(FOLDER), _opened(settings) as store:
-        cluster = LocalCluster(FOLDER, programs(schedulers, workers), _environment(settings))
+        cluster = LocalCluster(FOLDER, programs(schedulers, workers), _environment(settings), wanted.import_roots)
         running = _Running(store, cluster, threading.Event(), store.now())
         with _stopping_on_signals(running):
             cluster.start()
