@@ -148,9 +148,7 @@ class WallClockTicks:
         start, end, offset, _, first, stop = self._windows.latest
         if start <= instant < end and instant + offset < stop:
             found = self._readings.last_upto(instant + offset)
-            if found is None:
-                return None
-            if found >= first:
+            if found is not None and found >= first:
                 return found - offset
             return self._search_backward(instant, instant + offset, found)
         return self._search_backward(instant)
@@ -191,15 +189,16 @@ class WallClockTicks:
             end = min(stop - 1, instant + offset)
             if searched is None or found is None or not found <= end <= searched:
                 searched, found = end, readings.last_upto(end)
-                if found is None:
-                    return None
-            if found >= first:
-                return found - offset
-            if made_up_from < first and found >= made_up_from:
-                return begins
+            if found is None and instant - begins > _LONGEST_CHANGE:
+                return None
             behind = begins - 1
-            if instant - behind > _LONGEST_CHANGE:
-                behind = min(behind, found - offset + _LONGEST_CHANGE)
+            if found is not None:  # else the span before may have shown later readings: calendar intervals have a first
+                if found >= first:
+                    return found - offset
+                if made_up_from < first and found >= made_up_from:
+                    return begins
+                if instant - behind > _LONGEST_CHANGE:
+                    behind = min(behind, found - offset + _LONGEST_CHANGE)
             window = window_at(behind)
         return None
 
