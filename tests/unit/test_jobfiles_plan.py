@@ -69,12 +69,12 @@ def test_differences_speak_the_words_of_job_files() -> None:
     new = files("a: {schedule: [{every: 15m}, '0 5 * * *'], shell: z, missed: {grace: 2m}}")
     (revised,) = plan_changes(new, old).revised
     assert [(one.key, one.old, one.new) for one in revised.differences] == [
-        ("command", '["x"]', "-"),
-        ("env.A", "x", "-"),
+        ("command", '["x"]', None),
+        ("env.A", "x", None),
         ("max_runtime", "1h", "1d"),
         ("missed.grace", "1m30s", "2m"),
         ("schedule", "0 5 * * *", "every 15m + 0 5 * * *"),
-        ("shell", "-", "z"),
+        ("shell", None, "z"),
     ]
 
 

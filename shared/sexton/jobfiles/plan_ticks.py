@@ -29,7 +29,7 @@ from sexton.wall_clock_schedules import CronSchedule
 from sexton.zones import load_zone
 
 LISTED_AT_MOST = 1_000
-_COMPARED_AT_MOST = 100_000
+_COMPARED_AT_MOST = 50_000
 _WALKED_FOR_EXAMPLES = 3_000
 _BEYOND = timedelta(days=4)  # a weekly job that moves by up to half a week finds its pair
 
@@ -104,7 +104,7 @@ def change_of_ticks(before: Firing, after: Firing, since: datetime, until: datet
         if sum(counts) <= LISTED_AT_MOST:
             change = _listed(before, after, since, until, shown)
         else:
-            change = _counted(old, new, since, until, shown)
+            change = counted(old, new, since, until, shown)
     return _with_jitter(change, before, after, shown)
 
 
@@ -198,7 +198,8 @@ def _period(schedule: Schedule | None, tick: datetime) -> timedelta | None:
 # --- counted: too many to list ------------------------------------------------------------------
 
 
-def _counted(old: Schedule | None, new: Schedule | None, since: datetime, until: datetime, shown: int) -> TickChange:
+def counted(old: Schedule | None, new: Schedule | None, since: datetime, until: datetime, shown: int) -> TickChange:
+    """The change without pairs, however many ticks there are."""
     if old is None or new is None:
         one = old or new
         count = 0 if one is None else one.count_between(since, until)
