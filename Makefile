@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test trials check lint campaigns sim bench bench-cluster clean services
+.PHONY: help demo cluster compose-test test edits trials check lint campaigns sim bench bench-cluster clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -33,6 +33,9 @@ compose-test: ## containers: builds compose/, kills the leader's and a ZooKeeper
 
 test: $(READY) services ## all tests; they start the servers they need (TESTS="..." narrows)
 	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist worksteal $(TESTS)
+
+edits: $(READY) services ## job files applied to a running cluster, an edit a second for a minute, on both databases
+	@$(VENV)/bin/pytest --durations=0 --durations-min=5 --timeout 3600 tests/faults/test_edits_with_a_leader.py --tries 5
 
 trials: $(READY) services ## a real cluster killed, frozen and restarted, TRIES=5 times each: what CI tries once
 	@$(VENV)/bin/pytest -n 2 --dist worksteal --durations=0 --durations-min=5 --timeout 3600 tests/faults --tries $(TRIES)
