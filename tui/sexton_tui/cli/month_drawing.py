@@ -19,7 +19,7 @@ from sexton.tick_marks import ClockChange, Showing, TickMarks
 PLACE = 11
 MAX_NOTES = 4
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_BUSY_STYLES = ("cyan", "green", "yellow", "bold red")
+_BUSY_STYLES = ("cyan", "green", "bold green", "bold yellow")
 _DIM, _TODAY, _CHANGE, _EXCLUDED = "dim", "reverse", "bold magenta", "dim"
 
 
@@ -101,7 +101,7 @@ def change_text(change: ClockChange) -> str:
     before, after = (change.at + offset for offset in (change.before, change.after))
     texts = [_clock_text(reading) for reading in (before, after)]
     if before.date() != after.date():
-        texts = [f"{reading:%Y-%m-%d} {text}" for reading, text in zip((before, after), texts, strict=True)]
+        texts = [f"{reading:%m-%d} {text}" for reading, text in zip((before, after), texts, strict=True)]
     return f"the clock goes from {texts[0]} to {texts[1]} ({offset_text(change.before)} to {offset_text(change.after)})"
 
 
