@@ -22,15 +22,18 @@ _IDS_SQLITE = "ids AS (SELECT value AS job_id FROM json_each(:job_ids))"
 _PAUSES = """
 SELECT j.job_id, j.pause_reason AS word FROM ids i JOIN jobs j ON j.job_id = i.job_id WHERE j.paused_at IS NOT NULL
 """
-_AHEAD = """
-SELECT c.job_id, count(*) FILTER (WHERE c.state = 0 AND c.attempt = 0) AS number,
-  max(c.scheduled_at) FILTER (WHERE c.state = 0 AND c.attempt = 0) AS at,
-  max(c.scheduled_at) FILTER (WHERE c.state <> 0 OR c.attempt > 0) AS decided
-FROM ids i JOIN claims c ON c.job_id = i.job_id
-WHERE c.scheduled_at > :now AND c.origin = 0 GROUP BY c.job_id
-"""
-_SKIPPED_UPTO = """
-SELECT i.job_id, (SELECT s.upto FROM skips s WHERE s.job_id = i.job_id ORDER BY s.after DESC LIMIT 1) AS at FROM ids i
+# As an edit has it (its E): what is not ready or was granted stays, with all before it, and so does a skip record.
+_AHEAD = """,
+decided AS MATERIALIZED (
+  SELECT i.job_id, {greatest}(:now,
+    coalesce((SELECT max(c.scheduled_at) FROM claims c WHERE c.job_id = i.job_id AND c.scheduled_at > :now
+      AND c.origin = 0 AND (c.state <> 0 OR c.attempt > 0)), :now),
+    coalesce((SELECT s.upto FROM skips s WHERE s.job_id = i.job_id ORDER BY s.after DESC LIMIT 1), :now)) AS upto
+  FROM ids i)
+SELECT d.job_id, d.upto AS decided, count(c.job_id) AS number, max(c.scheduled_at) AS at
+FROM decided d LEFT JOIN claims c ON c.job_id = d.job_id AND c.scheduled_at > d.upto AND c.origin = 0 AND c.state = 0
+  AND c.attempt = 0
+GROUP BY d.job_id, d.upto
 """
 # The order lets the index of leases serve it: by the jobs' keys, it would read all the claims they ever had.
 _IN_FLIGHT = """,
@@ -68,13 +71,10 @@ def read_standings(connection: Connection, now: datetime, job_ids: Sequence[int]
     rows = _Rows(connection, job_ids, now, runs)
     for row in rows.of(_PAUSES, "word"):
         found[row.job_id]["pause_reason"] = row.word or ""
-    for row in rows.of(_SKIPPED_UPTO, "at"):
-        if row.at is not None and row.at > now:
-            found[row.job_id]["decided_upto"] = row.at
-    for row in rows.of(_AHEAD, "number", "at", "decided"):
+    for row in rows.of(_AHEAD, "decided", "number", "at"):
         of_job = found[row.job_id]
         of_job["ahead"], of_job["ahead_upto"] = row.number, row.at
-        of_job["decided_upto"] = max(filter(None, (row.decided, of_job.get("decided_upto"))), default=None)
+        of_job["decided_upto"] = row.decided if row.decided > now else None
     for row in rows.of(_IN_FLIGHT, "revision", "number", "at"):
         found[row.job_id].setdefault("in_flight", []).append(RunsInFlight(row.revision, row.number, row.at))
     for row in rows.of(_PROPOSALS, "number", "ticks"):
@@ -104,6 +104,7 @@ class _Rows:
     def of(self, statement: str, *columns: str) -> Iterable[Row[Any]]:
         """The rows, with ``job_id`` and these columns."""
         ids = _IDS_SQLITE if self.is_sqlite else _IDS_POSTGRES
+        statement = statement.replace("{greatest}", "max" if self.is_sqlite else "greatest")
         types = {"job_ids": None if self.is_sqlite else ARRAY(BigInteger), "now": Instant(), "runs": Integer()}
         used = {name: type_ for name, type_ in types.items() if name == "job_ids" or f":{name}" in statement}
         query = text(f"WITH {ids}{statement}").bindparams(
