@@ -1,8 +1,8 @@
 """Public holidays by region code, from the `holidays` package: `DE` for a country, `DE-BE` for a part of it.
 
 Its data changes with its version, so the version is among the cluster's inputs (invariant 8). The package is imported
-when the first job asks for it, and then one country at a time: it is slow to load, and few jobs do. Days on which a
-holiday is observed instead (the Monday after a Sunday, where that is the law) count as the package counts them.
+when the first job asks for it: it is slow to load, and few jobs do. Days on which a holiday is observed instead (the
+Monday after a Sunday, where that is the law) count as the package counts them.
 """
 
 import difflib
@@ -63,7 +63,7 @@ def _of_year(code: str, year: int) -> frozenset[date]:
 
 @cache
 def _countries() -> Mapping[str, str]:
-    """Every name and code of a country in lower case, and its two-letter code. Loads no country."""
+    """Every name and code of a country in lower case, and its two-letter code."""
     from holidays.registry import COUNTRIES
 
     codes: dict[str, str] = {}

@@ -95,6 +95,17 @@ def test_a_calendar_time_meets_changed_clocks_as_the_same_cron_time_does(
     assert_all_questions_agree(CalendarSchedule(readings, zone, gap, overlap), after, after + 400 * DAY, ticks)
 
 
+def test_a_calendar_that_begins_in_a_repeated_hour_has_its_first_showing_before_its_second() -> None:
+    readings = CalendarReadings(CalendarUnit.DAYS, 1, date(2029, 10, 28), 2 * 3600 + 59)
+    schedule = CalendarSchedule(readings, "Europe/Berlin", GapRule.SHIFT, OverlapRule.BOTH)
+    first = datetime(2029, 10, 28, 0, 0, 59, tzinfo=UTC)
+    after, second = datetime(2029, 1, 1, tzinfo=UTC), first + timedelta(hours=1)
+    assert_all_questions_agree(schedule, after, second, [first, second])
+    assert schedule.previous_before(first) is None
+    only_second = CalendarSchedule(readings, "Europe/Berlin", GapRule.SHIFT, OverlapRule.SECOND)
+    assert_all_questions_agree(only_second, after, second, [second])
+
+
 INNER: list[Schedule] = [
     CronSchedule(CronExpression.parse("*/20 * * * *"), "Europe/Berlin"),
     CronSchedule(CronExpression.parse("1 0,12,23 * * *"), "America/St_Johns"),
