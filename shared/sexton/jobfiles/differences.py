@@ -141,8 +141,17 @@ def _part_summary(part: Mapping[str, Any]) -> str:
     if "calendar" in part:
         ((unit, every),) = part["calendar"].items()
         at = part["at"].removesuffix(":00")
-        skips = ", none where the month has no such day" if part["month_end"] == "skip" else ""
         each = f"every {unit[:-1]}" if every == 1 else f"every {every} {unit}"
-        return f"{each} at {at} from {part['start']}{skips}"
+        return f"{each} at {at} from {part['start']}{_month_end_in_words(unit, part)}"
     instants = part["at"]
     return f"at {', '.join(instants)}" if len(instants) <= 3 else f"at {len(instants)} instants from {instants[0]}"
+
+
+def _month_end_in_words(unit: str, part: Mapping[str, Any]) -> str:
+    """What becomes of the start's day in shorter months; nothing where every month in question has it."""
+    month, day = part["start"][5:7], int(part["start"][8:])
+    if day <= 28 or unit not in ("months", "years") or (unit == "years" and month != "02"):
+        return ""
+    ordinal = {29: "29th", 30: "30th", 31: "31st"}[day]
+    clamps = part["month_end"] == "clamp"
+    return f", on the last day of months without a {ordinal}" if clamps else f", not in months without a {ordinal}"
