@@ -5,19 +5,25 @@ A folder's file of defaults has the same top level without jobs. The words of me
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from sexton.jobfiles.keys import JOB_KEYS, Key, TableOf, unknown_key
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
-from sexton.jobfiles.problems import FileProblems
-from sexton.jobfiles.readings import BAD, Whole
+from sexton.jobfiles.problems import FileProblems, shown
+from sexton.jobfiles.readings import BAD
 
 MAX_JOBS_PER_FILE = 200_000
 FORMAT_VERSION = 1
 _TOP_KEYS = ("version", "defaults", "jobs")
 _DEFAULT_KEYS: tuple[Key, ...] = tuple(key for key in JOB_KEYS if not key.own)
+_JOB_NAMES = frozenset(key.name for key in JOB_KEYS)
+_NEAR_TOP = frozenset({"job", "default", "versions"})
 _OWN_NAMES = frozenset(key.name for key in JOB_KEYS if key.own)
+
+
+_CRONTAB = re.compile(r"\s*(?:@[a-z]+|[-0-9*/,]+(?:\s+[-0-9*/,A-Za-z]+){4})\s+\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +106,36 @@ def _top(root: Node | None, words: Words, wanted: str, problems: FileProblems) -
             problems.add_at(1, 1, f"is empty; write {wanted}, or remove the file")
         return None
     if not isinstance(root, Mapping):
-        problems.add(root, f"the file is {kind_of(root)}; write a mapping with {wanted}")
+        foreign = isinstance(root, Scalar) and _CRONTAB.match(root.text) is not None
+        advice = "for crontabs there is 'sexton import crontab FILE'" if foreign else f"write a mapping with {wanted}"
+        problems.add(root, f"the file is {kind_of(root)}; {advice}")
         return None
-    for name, (key_node, _) in root.entries.items():
+    for name, (key_node, mapping_value) in root.entries.items():
         if name not in _TOP_KEYS:
-            problems.add(key_node, unknown_key(name, _TOP_KEYS, "a job file"))
+            problems.add(key_node, _unknown_top_key(name, mapping_value))
     if "version" not in root.entries:
         problems.add_at(1, 1, f"has no 'version'; write {words.version} as its first line")
         return root
-    node = root.entries["version"][1]
-    version = Whole(0, 1_000_000).read(node, "version", problems)
-    if version not in (BAD, FORMAT_VERSION):
-        problems.add(node, f"version: {version} is not known; this Sexton reads version {FORMAT_VERSION}")
+    _check_version(root.entries["version"][1], words, problems)
     return root
+
+
+def _unknown_top_key(name: str, value: Node) -> str:
+    if isinstance(value, Mapping) and not _JOB_NAMES.isdisjoint(value.entries) and name.lower() not in _NEAR_TOP:
+        return f"{shown(name)} is not a key of a job file; if it is a job, write it below 'jobs'"
+    if name in ("apiVersion", "kind"):
+        return f"{shown(name)} is not a key of a job file; for manifests there is 'sexton import kubernetes FILE'"
+    return unknown_key(name, _TOP_KEYS, "a job file")
+
+
+def _check_version(node: Node, words: Words, problems: FileProblems) -> None:
+    known = str(FORMAT_VERSION)
+    if isinstance(node, Scalar) and node.text == known:
+        if not node.is_plain:
+            problems.add(node, f"version: {shown(node.text)} stands in quotes; write the number without them")
+        return
+    what = kind_of(node) if not isinstance(node, Scalar) or not node.text else shown(node.text)
+    problems.add(node, f"version: {what} is not known; this Sexton reads version {known}, so write {words.version}")
 
 
 def is_nothing(node: Node) -> bool:

@@ -18,7 +18,7 @@ from sexton.jobfiles.decoding import decode
 from sexton.jobfiles.definitions import JobNode, merged, read_definition
 from sexton.jobfiles.file_content import FORMAT_VERSION as FORMAT_VERSION  # writers of job files ask for it here
 from sexton.jobfiles.file_content import TOML_WORDS, YAML_WORDS, Content, Words, read_content, read_folder_defaults
-from sexton.jobfiles.keys import NAME_PATTERN, NAME_WANTED
+from sexton.jobfiles.keys import JOB_KEYS, NAME_PATTERN, NAME_WANTED
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.python_files import PythonLimits, read_python_jobs
@@ -29,6 +29,7 @@ from sexton.jobfiles.toml_nodes import parse as parse_toml
 from sexton.jobfiles.yaml_nodes import parse as parse_yaml
 from sexton.jobs import JobDefinition
 
+_KEYS_OF_JOBS = frozenset(key.name for key in JOB_KEYS)
 _NAME = Text(pattern=NAME_PATTERN, wanted=NAME_WANTED)
 
 
@@ -166,13 +167,19 @@ class _Reader:
         self.places.append(_NamePlace(name, problems.file, key_node.line, key_node.column))
         name_ok = _NAME.read(key_node, "the job's name", problems) is not BAD
         if not isinstance(value, Mapping):
-            problems.add(value, f"the job {shown(name)} is {kind_of(value)}; write its keys as a mapping")
+            problems.add(value, _no_job(name, value))
             return
         definition = read_definition(JobNode(name, value), defaults, problems)
         if definition is not None and name_ok:
             renamed = value.entries.get("renamed_from")
             at = (renamed[1].line, renamed[1].column) if renamed is not None else None
             self.jobs.append(LoadedJob(definition, problems.file, key_node.line, key_node.column, at))
+
+
+def _no_job(name: str, value: Node) -> str:
+    if name in _KEYS_OF_JOBS:
+        return f"{shown(name)} is a key of a job and stands where jobs have their names; indent it below its job"
+    return f"the job {shown(name)} is {kind_of(value)}; write its keys as a mapping, indented below its name"
 
 
 def _parsed(file: JobFileText) -> tuple[Node | None, Words]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sexton.jobfiles.problems import shown
+
 MAX_DEPTH = 32
 
 
@@ -52,4 +54,6 @@ Node = Scalar | Sequence | Mapping
 
 def kind_of(node: Node) -> str:
     """What a node is, as messages say it."""
-    return {Scalar: "a single value", Sequence: "a list", Mapping: "a mapping"}[type(node)]
+    if isinstance(node, Scalar):
+        return f"the single value {shown(node.text)}" if node.text else "empty"
+    return "a list" if isinstance(node, Sequence) else "a mapping"

@@ -7,6 +7,7 @@ from typing import Protocol
 from sexton.errors import Problem
 
 SHOWN_CHARACTERS = 60
+LONGEST_MESSAGE = 2_000
 
 
 class Place(Protocol):
@@ -33,12 +34,18 @@ class FileProblems:
 
     def add_at(self, line: int, column: int, message: str) -> None:
         """One fault at a line and column, both from 1."""
+        if len(message) > LONGEST_MESSAGE:
+            message = message[:LONGEST_MESSAGE] + "…"
         self.found.append(Problem(self.file, line, column, message))
 
     def add_first_at(self, line: int, column: int, message: str) -> None:
         """The same for a fault that says all: what is found later at its place only follows from it."""
         self.add_at(line, column, message)
         self._first.setdefault((line, column), self.found[-1])
+
+    def silence_at(self, line: int, column: int) -> None:
+        """Nothing is told of what is found at this place: it only follows from a fault elsewhere."""
+        self._first[line, column] = Problem(self.file, line, column, "")
 
     def told(self) -> list[Problem]:
         """What the author is told: all that was found but what only follows from a first fault."""

@@ -7,6 +7,7 @@ knows neither quotes nor what lies between values), never the narrower. Its patt
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -188,7 +189,9 @@ class Choice:
         if scalar.text in self.later:
             problems.add(node, f"{key}: {scalar.text} comes with a later version; write {wanted}")
         else:
-            problems.add(node, f"{key}: {shown(scalar.text)} is not {wanted}")
+            near = difflib.get_close_matches(scalar.text[:60].lower(), [*self.words], n=1, cutoff=0.7)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            problems.add(node, f"{key}: {shown(scalar.text)} is not {wanted}{meant}")
         return BAD
 
     def schema(self) -> JsonSchema:
@@ -225,8 +228,7 @@ class ListOf:
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
         if not isinstance(node, Sequence):
-            value = f"{key}: {shown(node.text)}" if isinstance(node, Scalar) else key
-            problems.add(node, f"{value} is {kind_of(node)}; write {self.wanted}")
+            problems.add(node, f"{key} is {kind_of(node)}; write {self.wanted}")
             return BAD
         if not self.shortest <= len(node.items) <= self.longest:
             problems.add(node, f"{key} has {len(node.items)} items; write {self.shortest} to {self.longest} of them")

@@ -16,6 +16,7 @@ from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
 from sexton.jobfiles.cron_pattern import cron_pattern
 from sexton.jobfiles.day_readings import Day, TimeOfDay
+from sexton.jobfiles.meant import meant_schedule
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, Choice, JsonSchema, ListOf, MapOf, Reading, Text, Whole, pattern_schema
@@ -54,7 +55,7 @@ class ZoneName:
         return BAD
 
     def schema(self) -> JsonSchema:
-        return {"enum": sorted(zone_names())}
+        return {"enum": sorted(zone_names()), "errorMessage": "not a zone of the IANA database, such as Europe/Berlin"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +131,16 @@ def _read_part(node: Node, key: str, problems: FileProblems) -> Any:
 
 def _read_cron(node: Node, key: str, problems: FileProblems) -> Any:
     if isinstance(node, Scalar) and (why := why_scalar_not_text(node)):
-        problems.add(node, f"{key}: {node.text} {why}" if node.text else f"{key} is missing; write {_FORMS}")
+        write = meant_schedule(node.text) or f"write {_FORMS}"
+        why = f"{node.text} {why.partition(';')[0]}" if node.text and not node.typed else f"{shown(node.text)} {why}"
+        problems.add(node, f"{key}: {why}; {write}" if node.text else f"{key} is missing; {write}")
         return BAD
     text = Text(longest=10_000, wanted="a cron text").read(node, key, problems)
     if text is BAD:
         return BAD
     if why := _why_no_cron(text):
-        problems.add(node, f"{key}: {why}")
+        meant = meant_schedule(text)
+        problems.add(node, f"{key}: {shown(text)} is no cron text; {meant}" if meant else f"{key}: {why}")
         return BAD
     return {"cron": " ".join(text.split())}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from sexton.jobfiles.meant import meant_duration
 from sexton.jobfiles.nodes import Node
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, JsonSchema, pattern_schema, read_scalar
@@ -35,8 +36,11 @@ class Duration:
             return BAD
         try:
             value = parse_duration(text)
-        except ValueError as error:
-            problems.add(node, f"{key}: {error}" if text else f"{key} is empty; write {wanted}")
+        except ValueError:
+            write = f"write {meant_duration(text) or 'e.g. 30s, 15m, 1h30m or 2d'}"
+            problems.add(
+                node, f"{key}: {shown(text)} is not a duration; {write}" if text else f"{key} is empty; {write}"
+            )
             return BAD
         if not self.least <= value <= self.most:
             bound = f"at least {format_duration(self.least)}" if value < self.least else f"at most {self.most.days}d"

@@ -6,7 +6,8 @@ the place: what is not YAML, tags, merge keys, keys that are not single values, 
 aliases to themselves, and more depth or aliased values than any job file needs.
 
 A value that starts with a character YAML reserves (``*/5 * * * *``, ``@daily``) stops any YAML reader at once. Such a
-line is reported and then read as if it were quoted, so that the file's other faults are found in the same go.
+line is reported and then read as if it were quoted, so that the file's other faults are found in the same go. After any other fault the reading begins anew without
+the faulty line, and does not ask what its job lacks.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ import yaml
 
 from sexton.jobfiles.nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
+from sexton.jobfiles.yaml_faults import report_fault, report_odd_breaks, spare_jobs_of, without_line
 
 MAX_ALIASED_NODES = 1_000_000
 MAX_REPAIRS = 50
+MAX_REPAIRED_CHARACTERS = 30_000_000  # in all attempts together
+_LONGEST_REPAIRED_LINE = 5_000
 _MERGE_KEY = "<<"
 
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -29,20 +33,27 @@ _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def parse(text: str, problems: FileProblems) -> Node | None:
     """The text's one document, or None where nothing of it could be read; every fault goes to ``problems``."""
-    for _ in range(MAX_REPAIRS):
+    if report_odd_breaks(text, problems):
+        return None
+    faulty_lines: list[int] = []
+    for _ in range(1 + min(MAX_REPAIRS, MAX_REPAIRED_CHARACTERS // (len(text) + 1))):
         builder = _Builder(problems)
         try:
-            return builder.build(yaml.parse(text, Loader=_LOADER))
+            return spare_jobs_of(builder.build(yaml.parse(text, Loader=_LOADER)), faulty_lines, problems)
         except yaml.MarkedYAMLError as error:
             repaired = _repair(text, error, problems)
             if repaired is None:
-                _report(text, error, problems)
+                last = faulty_lines[-1] if faulty_lines else -1
+                line = report_fault(text, error, problems, below=last)
+                repaired = without_line(text, line) if line > last else None
+                faulty_lines.append(line)
+            if repaired is None:
                 return None
             problems.found = [problem for problem in problems.found if problem not in builder.reported]
             text = repaired
         except _Unreadable:
             return None
-    problems.add_at(1, 1, f"has more than {MAX_REPAIRS} values that must be quoted; quote them and try again")
+    problems.add_at(1, 1, "has more faults of this kind than are told at once; mend these and try again")
     return None
 
 
@@ -180,6 +191,10 @@ _RESERVED_VALUE = re.compile(
 _RESERVED_IN_FLOW = re.compile(r"(?P<value>[*@%`&!|>][^}\]\"'#]*?)(?P<after>\s*(?:,\s.*|[}\]].*|,?))$")
 
 
+_KEY_BEFORE = re.compile(r"(?P<key>[\w-]+)['\"]?\s*:\s*$")
+_CRON = re.compile(r"@[a-z]+$|\*(?:/\d+)?(?:\s+\S+){4,5}$")
+
+
 def _repair(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> str | None:
     """``text`` with the value that YAML could not read in quotes (reported), or None where that is not the fault."""
     mark = error.context_mark or error.problem_mark
@@ -189,13 +204,17 @@ def _repair(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> s
     if mark.line >= len(lines):
         return None
     here = lines[mark.line].rstrip("\r")
+    if len(here) > _LONGEST_REPAIRED_LINE:
+        return None
     match = _RESERVED_VALUE.match(here)
     if match is None or match.start("value") != mark.column:
         match = _in_flow(here, mark.column)
     if match is None:
         return None
     value = match["value"].rstrip()
-    what = "quote the schedule" if re.match(r"[*@]", value) else "quote the value"
+    key = _KEY_BEFORE.search(here[: mark.column])
+    is_schedule = key["key"] in ("schedule", "cron") if key is not None else _CRON.match(value) is not None
+    what = "quote the schedule" if is_schedule else "quote the value"
     message = f"the value {value} starts with {value[0]!r}, which YAML reserves; {what}: {_quoted(value)}"
     problems.add_at(mark.line + 1, mark.column + 1, message)
     lines[mark.line] = f"{here[: mark.column]}{_quoted(value)}{match['after']}"
@@ -210,24 +229,3 @@ def _in_flow(here: str, column: int) -> re.Match[str] | None:
 
 def _quoted(value: str) -> str:
     return '"' + value + '"' if '"' not in value and "\\" not in value else "'" + value.replace("'", "''") + "'"
-
-
-def _report(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> None:
-    mark = error.problem_mark or error.context_mark
-    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
-    problem = str(error.problem or error.context or "this is not YAML")
-    lines = text.split("\n")
-    here = lines[line] if line < len(lines) else ""
-    if "\t" in here[: column + 1] and not here[:column].strip():
-        message = "a tab stands in the indentation; YAML takes blanks only, so replace it by blanks"
-    elif "mapping values are not allowed" in problem:
-        message = "a ':' stands where none can be; quote the text it belongs to, or mend the indentation"
-    elif "end of stream" in problem:
-        started = f" (it starts in line {error.context_mark.line + 1})" if error.context_mark is not None else ""
-        message = f"a quoted text does not end{started}; close its quotes"
-    elif "maximum nesting depth" in problem:
-        message = f"is nested deeper than {MAX_DEPTH} levels"
-    else:
-        context = f" {error.context}" if error.context else ""
-        message = f"this is not YAML:{context} {problem}; mend it, or quote the text"
-    problems.add_at(line + 1, column + 1, message)
