@@ -125,7 +125,10 @@ def _target(values: Values[str, Any]) -> Target:
 def _check_schedule(job: JobNode, definition: JobDefinition, problems: FileProblems) -> None:
     spec = definition.schedule_text(definition.hash_seed or definition.name)
     if why := _why_never(spec):
-        problems.add(place_of(job.node, *_keys_at_fault(why)), why)
+        keys = _keys_at_fault(why)
+        if keys[0] == "dst" and "dst" not in job.node.entries:
+            why += "; the job has its dst from defaults: write dst: {gap: shift, overlap: first} here"
+        problems.add(place_of(job.node, *keys), why)
 
 
 def _keys_at_fault(why: str) -> tuple[str, ...]:

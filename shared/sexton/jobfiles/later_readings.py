@@ -42,6 +42,9 @@ class Later:
         )
 
     def schema(self) -> JsonSchema:
+        return self._only_default() | {"errorMessage": f"comes with a later version; {self.remedy}"}
+
+    def _only_default(self) -> JsonSchema:
         if self.default is NO_DEFAULT:
             return {"not": {}}
         if isinstance(self.default, dict):

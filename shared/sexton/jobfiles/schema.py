@@ -1,7 +1,8 @@
 """JSON Schema (draft 2020-12) of a job file, for editors, made from the table of keys (``keys``).
 
 It accepts whatever ``load`` accepts. The other way round it is as strict as a schema can be: what only ``load`` sees is
-listed in docs/job-files.md ("In your editor"). It speaks of the values that a YAML 1.2 reader or a TOML reader gives.
+listed in docs/job-files.md ("In your editor"). ``errorMessage`` and ``patternErrorMessage`` are words of editors, which
+validators pass over. It speaks of the values that a YAML 1.2 reader or a TOML reader gives.
 """
 
 from __future__ import annotations
