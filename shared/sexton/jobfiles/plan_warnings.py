@@ -232,7 +232,8 @@ def _crowds(report: PlanReport) -> Iterator[PlanWarning]:
         if crowd.is_spread_by_another:
             ways.append("the H proposed for a fuller crowd takes this one apart too")
         if crowd.spread is not None:
-            ways.append(f"spread them by H: then at most {crowd.spread.most} fall due in one minute")
+            most = f"{'about' if crowd.spread.is_estimate else 'at most'} {crowd.spread.most}"
+            ways.append(f"spread them by H: then {most} fall due in one minute")
             paste = tuple(f'{name}: {{schedule: "{text}"}}' for name, text in crowd.spread.schedules.items())
         if crowd.jitter is not None and not crowd.is_spread_by_another:
             ways.append(f"{'or ' if ways else ''}let each start up to {crowd.jitter} late by `jitter: {crowd.jitter}`")
