@@ -53,7 +53,7 @@ def parse(text: str, problems: FileProblems) -> Mapping:
         line = text.count("\n", 0, alone) + 1
         column = alone - text.rfind("\n", 0, alone)
         problems.add_at(line, column, "a carriage return stands alone; save the file with line ends LF or CRLF")
-        text = text.replace("\r", " ")
+        return Mapping(1, 1)
     return _Reader(text, problems).read()
 
 
@@ -120,7 +120,8 @@ class _Reader:
         while True:
             self._skip(_BLANK)
             start = self._at
-            if match := _BARE_KEY.match(self._text, start):
+            match = _BARE_KEY.match(self._text, start)
+            if match and not self._text.startswith("- ", start):
                 self._at = match.end()
                 text = match[0]
             elif self._text.startswith(('"""', "'''"), start) or not self._text.startswith(('"', "'"), start):
@@ -210,7 +211,7 @@ class _Reader:
         self._at += 1
         while True:
             self._skip(_BETWEEN)
-            if self._text.startswith("]", self._at):
+            if self._text.startswith("]", self._at) or self._at >= len(self._text):
                 break
             node.items.append(self._value(_AMONG, depth + 1)[0])
             self._skip(_BETWEEN)

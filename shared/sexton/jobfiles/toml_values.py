@@ -15,7 +15,7 @@ _SIMPLE_WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,18})")
 _LONGEST_NUMBER = 100
 _WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _NULLS = ("null", "nil", "none", "~")
-_CRON_LETTERS = re.compile(r"[*@?]|[0-9*/,-]+ [0-9*/,HLW?-]")
+_CRON = re.compile(r"@[a-z]+|[0-9*/,H?()-]+(?:[ \t]+\S+){4,5}")
 
 
 def text_of(token: str) -> str:
@@ -96,7 +96,7 @@ def _why_unreadable(token: str) -> str:
         return "is not a number to TOML; write digits before and after the point"
     if token.startswith("!") or token.startswith(("&", "<<")):
         return "is YAML, not TOML; write the value out"
-    what = "quote the schedule" if _CRON_LETTERS.match(token) else "quote the value"
+    what = "quote the schedule" if _CRON.fullmatch(token) else "quote the value"
     return f"is not TOML; {what}: {quoted(token)}"
 
 

@@ -6,8 +6,8 @@ the place: what is not YAML, tags, merge keys, keys that are not single values, 
 aliases to themselves, and more depth or aliased values than any job file needs.
 
 A value that starts with a character YAML reserves (``*/5 * * * *``, ``@daily``) stops any YAML reader at once. Such a
-line is reported and then read as if it were quoted, so that the file's other faults are found in the same go. After any other fault the reading begins anew without
-the faulty line, and does not ask what its job lacks.
+line is reported and then read as if it were quoted, so that the file's other faults are found in the same go. After any
+other fault the reading begins anew without the faulty line, and does not ask what its job lacks.
 """
 
 from __future__ import annotations
