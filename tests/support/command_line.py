@@ -9,12 +9,26 @@ import contextlib
 import io
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from unittest import mock
 
 from sexton_tui.cli.main import run
 from tests.support.processes import clean_environment
+
+
+class _Person(io.StringIO):
+    """A terminal with someone at it."""
+
+    def __init__(self, answer: Callable[[], str]) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]  # as TextIOBase has it
+        return self._answer()
 
 
 class CommandLine:
@@ -23,14 +37,19 @@ class CommandLine:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def run(self, *arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run `sexton ARGUMENTS` to its end and return exit code and outputs. There is no terminal to ask on."""
+    def run(
+        self, *arguments: str, env: Mapping[str, str] | None = None, answer: Callable[[], str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `sexton ARGUMENTS` to its end and return exit code and outputs.
+
+        There is no terminal to ask on, unless `answer` is given: what it returns is what a person types when asked.
+        """
         output, errors = io.StringIO(), io.StringIO()
         environment = {**clean_environment(self.folder), **(env or {})}
         with (
             self._in_folder(),
             mock.patch.dict(os.environ, environment, clear=True),
-            mock.patch("sys.stdin", io.StringIO()),
+            mock.patch("sys.stdin", io.StringIO() if answer is None else _Person(answer)),
             contextlib.redirect_stdout(output),
             contextlib.redirect_stderr(errors),
         ):
