@@ -59,6 +59,9 @@ UsersOption = Annotated[
     typer.Option("--users", help="Jobs that name a user: queue (one per user), sudo, or ignore."),
 ]
 QueueOption = Annotated[str, typer.Option("--queue", metavar="NAME", help="The queue of the jobs.")]
+PausedOption = Annotated[
+    bool, typer.Option("--paused", help="Write enabled: false for all, to look at before anything runs.")
+]
 PrefixOption = Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Put before each name, such as web01-.")]
 
 
@@ -81,6 +84,7 @@ def crontab(
     with_disabled: Annotated[
         bool, typer.Option("--with-disabled", help="Write commented-out jobs too, with enabled: false.")
     ] = False,
+    paused: PausedOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Crontabs of users and of the system (`crontab -l | sexton import crontab -`)."""
@@ -92,7 +96,7 @@ def crontab(
     choices = ImportChoices(zone, reason, system, users, _queue(queue), _homes(home or []), prefix, with_disabled)
     names = NameGiver(prefix)
     imported = combined(import_crontab(data, file, choices, names) for file, data in _sources(files))
-    _show(imported, "crontab", files, report, output)
+    _show(imported, "crontab", files, report, output, is_paused=paused)
 
 
 @import_jobs.command("systemd")
@@ -107,6 +111,7 @@ def systemd(
     users: UsersOption = UserRule.QUEUE,
     queue: QueueOption = "default",
     prefix: PrefixOption = "",
+    paused: PausedOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Timer units and the services they start (`systemctl cat NAME.timer NAME.service | sexton import systemd -`).
@@ -120,7 +125,7 @@ def systemd(
     choices = ImportChoices(zone, reason, None, users, _queue(queue), {}, prefix)
     sources, findings = read_units(_sources(files))
     imported = import_systemd(sources, choices, by_systemctl=carrier is SystemdCarrier.SYSTEMCTL)
-    _show(combined([Imported(findings=findings), imported]), "systemd", files, report, output)
+    _show(combined([Imported(findings=findings), imported]), "systemd", files, report, output, is_paused=paused)
 
 
 @import_jobs.command("kubernetes")
@@ -136,6 +141,7 @@ def kubernetes(
     ] = KubernetesCarrier.KUBECTL,
     queue: QueueOption = "default",
     prefix: PrefixOption = "",
+    paused: PausedOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """CronJob manifests, YAML or JSON (`kubectl get cronjobs -A -o yaml | sexton import kubernetes -`)."""
@@ -152,7 +158,7 @@ def kubernetes(
     imported = combined(
         import_kubernetes(data, file, choices, names, as_command=as_command) for file, data in _sources(files)
     )
-    _show(imported, "kubernetes", files, report, output)
+    _show(imported, "kubernetes", files, report, output, is_paused=paused)
 
 
 def _zone(given: str | None) -> tuple[str, str]:
@@ -217,16 +223,20 @@ def _sources(files: Iterable[str]) -> Iterable[tuple[str, bytes]]:
             yield file, source.read(MAX_SOURCE_BYTES + 1)
 
 
-def _show(imported: Imported, kind: str, files: list[str], report: Path | None, output: Output) -> None:
+def _show(
+    imported: Imported, kind: str, files: list[str], report: Path | None, output: Output, *, is_paused: bool
+) -> None:
     """Print job file and report. Raises InvalidInput where something is an error."""
     from sexton.jobfiles.importers.job_file import written
     from sexton.jobfiles.importers.report import report_lines, summary
 
-    header = (
+    header = [
         f"Imported by: sexton import {kind} {' '.join(files)}",
         "Read each comment below, then: sexton validate FILE; sexton plan FILE; sexton apply FILE.",
-    )
-    text, imported = written(imported, header)
+    ]
+    if is_paused:
+        header.append("Nothing runs until 'enabled: false' is taken out of defaults and the file is applied again.")
+    text, imported = written(imported, header, is_paused=is_paused)
     if output is Output.TABLE:
         print(text, end="")
     elif output is Output.JSON:

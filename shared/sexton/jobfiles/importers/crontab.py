@@ -53,6 +53,7 @@ class _InForce:
     """Name to line and value."""
     timezone: str | None = None
     zone_is_unknown: bool = False
+    shell_is_unfit: bool = False
     jitter_minutes: int = 0
     used: set[int] = field(default_factory=set)
 
@@ -166,6 +167,16 @@ class _Reader:
         name, value = line.name, line.value
         if name == "CRON_TZ" and not self._set_zone(number, value):
             return
+        if name == "SHELL":
+            self._state.shell_is_unfit = not re.fullmatch(r"/[^\s$;\"']+", value)
+            if self._state.shell_is_unfit:
+                self._error(
+                    number,
+                    f"SHELL={shown(value)} is no path of a shell, so crond could start none of the jobs below; "
+                    "they are "
+                    "written for /bin/sh with enabled: false (a comment needs a line of its own)",
+                )
+                return
         if name == "RANDOM_DELAY":
             self._set_delay(number, value)
         self._counts["env"] += 1
@@ -176,6 +187,15 @@ class _Reader:
 
     def _set_zone(self, number: int, value: str) -> bool:
         name = value.removeprefix(":")
+        if " " in name:
+            self._state.timezone, self._state.zone_is_unknown = None, True
+            self._error(
+                number,
+                f"CRON_TZ={shown(value)} holds more than a zone, which needs a line of its own (and so does a "
+                "comment); the "
+                "jobs below it are written with enabled: false",
+            )
+            return False
         self._state.timezone, self._state.zone_is_unknown = name or None, False
         if not name:
             return True
@@ -207,7 +227,7 @@ class _Reader:
             self._host_zone_from = self._host_zone_from or number
         if state.jitter_minutes:
             keys["jitter"] = f"{state.jitter_minutes}m"
-        if not is_enabled or state.zone_is_unknown:
+        if not is_enabled or state.zone_is_unknown or state.shell_is_unfit:
             keys["enabled"] = False
         keys.update(self._target(line, env))
         if env:
@@ -227,7 +247,7 @@ class _Reader:
             self._users.setdefault(line.user, (number, str(keys["queue"])))
         if state.zone_is_unknown:
             self._findings.differs(number, "its CRON_TZ is no zone: set timezone, then remove enabled: false", name)
-        remark_on_job(self._findings, number, name, line)
+        remark_on_job(self._findings, number, name, line, text)
         return ImportedJob(name, keys, self._findings.file, number, (text,))
 
     def _env(self, command: str) -> dict[str, str]:
@@ -240,7 +260,7 @@ class _Reader:
         return env
 
     def _target(self, line: JobLine, env: Mapping[str, str]) -> dict[str, object]:
-        shell = self._state.value("SHELL") or "/bin/sh"
+        shell = "/bin/sh" if self._state.shell_is_unfit else self._state.value("SHELL") or "/bin/sh"
         is_sudo = line.user is not None and self._choices.users is UserRule.SUDO
         if shell == "/bin/sh" and not is_sudo:
             return {"shell": line.command}

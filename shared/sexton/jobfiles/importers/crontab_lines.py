@@ -12,8 +12,11 @@ import re
 from dataclasses import dataclass
 
 from sexton.jobfiles.importers.crontab_times import (
+    ALIASES,
+    FIELD_NAMES,
     NotTimes,
     Times,
+    fields_before_command,
     looks_like_a_field,
     looks_like_times,
     times_of_alias,
@@ -23,8 +26,9 @@ from sexton.jobfiles.importers.findings import shown
 
 _BLANKS = re.compile(r"[ \t]+")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?(?::[A-Za-z0-9_.-]+)?(?:/[A-Za-z0-9_.-]+)?")
-_ANACRON = re.compile(r"(?:[0-9]+|@[a-z]+)[ \t]+[0-9]+[ \t]+[A-Za-z][A-Za-z0-9_.-]*[ \t]+[A-Za-z/.]")
-_ALMOST_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*[ \t]*=")
+_ANACRON = re.compile(
+    r"(?:[0-9]+|@[a-z]+)[ \t]+[0-9]+[ \t]+(?=[A-Za-z0-9_-]*[a-z.])[A-Za-z][A-Za-z0-9_.-]+[ \t]+[A-Za-z/.]"
+)
 # What templates and manuals show in comments.
 _EXAMPLES = re.compile(
     r"(user-?name\s+)?(/path/to/)?commands?(\s+to\s+be\s+executed)?|user\s+command|tar -zcf "
@@ -183,22 +187,40 @@ def _read_job(text: str, *, has_user: bool) -> JobLine | AtBoot | BadLine:
         word, rest = parts[0], parts[1] if len(parts) > 1 else ""
         if word.lower() == "@reboot":
             return _at_boot(rest, has_user=has_user)
-        return _job(times_of_alias(word), rest, has_user=has_user)
+        return _job(times_of_alias(word, _BLANKS.split(rest)[0]), rest, has_user=has_user)
+    words = _BLANKS.split(text, maxsplit=6)
+    count = fields_before_command(words)
+    if count == 0:
+        return BadLine(_no_job(text))
+    if count < 5:
+        before = f"before {shown(words[count])}" if count < len(words) else "and no command"
+        fields = "1 time field" if count == 1 else f"{count} time fields"
+        return BadLine(f"has {fields} {before}; crond wants five ({FIELD_NAMES}) and a command")
+    if count > 5 and not any(word.endswith(",") for word in words[:5]):
+        return BadLine(_sixth_field(words[5]))
     parts = _BLANKS.split(text, maxsplit=5)
-    if len(parts) < 5:
-        return BadLine(_no_job(text, parts))
-    times = times_of_fields(parts[:5])
-    return _job(times, parts[5] if len(parts) > 5 else "", has_user=has_user)
+    return _job(times_of_fields(parts[:5]), parts[5] if len(parts) > 5 else "", has_user=has_user)
 
 
-def _no_job(text: str, parts: list[str]) -> str:
-    if re.match(r"[0-9*]", text) or any(part.startswith("*") for part in parts):
-        return (
-            f"has {len(parts)} words; a job has five time fields and a command "
-            "(minute hour day-of-month month weekday command)"
-        )
-    if _ALMOST_ASSIGNMENT.match(text) or (text[0] in "'\"" and "=" in text):
+def _sixth_field(field: str) -> str:
+    return (
+        f"has {shown(field)} after five time fields: crond knows neither seconds nor years and would run it as "
+        "the command; "
+        "remove the field that is too many, or write the job by hand (six fields: seconds first)"
+    )
+
+
+def _no_job(text: str) -> str:
+    first, _, rest = text.partition(" ")
+    rest = rest.strip()
+    if "@" + first.lower() in ALIASES or first.lower() == "reboot":
+        return f"begins with {shown(first)}; write @{first.lower()} if that is meant"
+    if first == "export" and "=" in rest:
+        return f"crond has no export; write {rest[:60]}"
+    if text[0] in "'\"" and "=" in text:
         return "has a quote that does not end; close it, as in NAME='value'"
+    if (name := re.fullmatch(r"([A-Z_][A-Z0-9_]*):?", first)) and rest:
+        return f"has no '='; write {name[1]}={rest[:60]} if it is an assignment, or a # before a comment"
     return f"{shown(text)} is neither a job (five time fields and a command) nor NAME=value; write a # before a comment"
 
 
@@ -221,15 +243,7 @@ def _user_and_command(rest: str, *, has_user: bool) -> tuple[str | None, str, st
     """User, command, and what is wrong with them (empty: nothing)."""
     first = _BLANKS.split(rest, maxsplit=1)[0]
     if looks_like_a_field(first):
-        return (
-            None,
-            "",
-            (
-                f"has {shown(first)} after five time fields: crond knows neither seconds nor years and would "
-                "run it as the "
-                "command; remove the field that is too many, or write the job by hand (six fields: seconds first)"
-            ),
-        )
+        return None, "", _sixth_field(first)
     user: str | None = None
     if has_user:
         parts = _BLANKS.split(rest, maxsplit=1)

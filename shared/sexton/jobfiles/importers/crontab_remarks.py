@@ -12,6 +12,7 @@ _FLOCK = re.compile(r"\b(?:flock|lockf|setlock|run-one|lckdo)\b")
 _LEAVES = re.compile(
     r"\bflock\s+(?:\S+\s+)*?(?:-[a-zA-Z]*n[a-zA-Z]*|--nb|--nonblock(?:ing)?)\b|\brun-one\b|\bsetlock\s+-n"
 )
+_KNOWN = frozenset({"SHELL", "PATH", "HOME", "MAILTO", "MAILFROM", "CRON_TZ", "TZ", "RANDOM_DELAY", "LOGNAME"})
 _DATE_FORMAT = re.compile(r"date\b[^|;&]*\+\S*$|\+['\"]?$")
 _BACKGROUND = re.compile(r"(?:[^&]|^)&\s*$")
 
@@ -32,6 +33,10 @@ def remark_on_assignment(findings: Findings, line: int, name: str, value: str) -
             )
         case "MAILFROM" | "CONTENT_TYPE" | "CONTENT_TRANSFER_ENCODING":
             findings.left_out(line, f"{name} is about crond's mails, and Sexton sends none")
+        case "PATH" if "/" not in value:
+            findings.differs(line, f"PATH={shown(value)} names no folder: jobs below find no program by its name alone")
+        case _ if name.upper() in _KNOWN and name not in _KNOWN:
+            findings.differs(line, f"{name} is a variable like any other; crond knows {name.upper()}, in capitals")
         case "LOGNAME" | "USER":
             findings.left_out(line, f"{name} is set by crond whatever a crontab says; a job finds its worker's")
         case "CRON_TZ":
@@ -65,8 +70,8 @@ def remark_on_assignment(findings: Findings, line: int, name: str, value: str) -
             findings.note(line, f"{name}: {shown(value)} is all value to crond, the # and what follows too")
 
 
-def remark_on_job(findings: Findings, line: int, name: str, job: JobLine) -> None:
-    """What differs for this job alone."""
+def remark_on_job(findings: Findings, line: int, name: str, job: JobLine, text: str) -> None:
+    """What differs for this job alone; ``text`` is the whole line."""
     command = job.command
     if _FLOCK.search(command):
         how = " overlap: skip was written, which holds for the whole cluster" if takes_lock_or_leaves(command) else ""
@@ -83,7 +88,7 @@ def remark_on_job(findings: Findings, line: int, name: str, job: JobLine) -> Non
         findings.note(line, "ends with %: its input is empty", name)
     if job.times.knows_last_day:
         findings.note(line, "L is the last day of the month, as in cronie; Vixie's cron refuses such a line", name)
-    if command.rstrip().endswith("\\"):
+    if text.rstrip().endswith("\\"):
         findings.differs(line, "ends with \\: crond does not join lines, so the shell gets the \\ as it is", name)
     if "anacron" in command or re.search(r"\brun-parts\b", command):
         findings.differs(

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from sexton.cron_expression import CronExpression
-from sexton.cron_fields import DAY, KINDS, FieldKind
+from sexton.cron_fields import DAY, KINDS, MONTH_NAMES, WEEKDAY, WEEKDAY_NAMES, FieldKind
 from sexton.errors import InvalidSchedule
 from sexton.jobfiles.importers.findings import shown
 
@@ -20,8 +20,12 @@ _TERM = re.compile(r"(?:\*|[0-9]+-[0-9]+|[A-Za-z]{3}-[A-Za-z]{3}|[0-9]+-[A-Za-z]
 _VALUE = re.compile(r"[0-9]+|[A-Za-z]{3}")
 _STEP_AFTER_VALUE = re.compile(r"(?P<value>[0-9]+|[A-Za-z]{3})/(?P<step>[0-9]+)")
 _RANDOM = re.compile(r"(?P<low>[0-9]*)~(?P<high>[0-9]*)(?:/[0-9]+)?")
-_LOOKS_LIKE_COMMAND = re.compile(r"[./~]\S*[A-Za-z]\S*|[A-Za-z_][A-Za-z0-9_.+-]{3,}|\$\S*")
-_FIELD_NAMES = tuple(kind.name for kind in KINDS[1:])
+_LARGE_STEP = re.compile(r"\*/(?P<step>[0-9]{1,9})")
+_NAMES = "|".join((*MONTH_NAMES, *WEEKDAY_NAMES))
+_LOOKS_LIKE_FIELD = re.compile(
+    rf"[^A-Za-z./$_%=<>|;&][^A-Za-z.$_%=<>|;&]*|[A-Za-z]|(?:{_NAMES})[A-Z]*|(?i:(?:[0-9*]|{_NAMES})(?:[-,/0-9*HLW#~]|{_NAMES})*)|H\(\S+"
+)
+FIELD_NAMES = " ".join(kind.name for kind in KINDS[1:])
 
 
 class NotTimes(ValueError):
@@ -36,8 +40,10 @@ class Times:
     knows_last_day: bool = False
 
 
-def times_of_alias(word: str) -> Times:
-    """What an `@word` stands for. Raises NotTimes."""
+def times_of_alias(word: str, next_word: str = "") -> Times:
+    """What an `@word` stands for; ``next_word`` is what follows it. Raises NotTimes."""
+    if word == "@":
+        raise NotTimes(f"has a blank after the @; write @{next_word[:20]}")
     if word.lower() in ALIASES:
         return Times(word.lower())
     if word.lower() == "@every_minute":
@@ -49,7 +55,8 @@ def times_of_alias(word: str) -> Times:
             f"write the job by hand with schedule: {{every: {seconds}s}}, which counts from start to start"
         )
     if word.lower().startswith("@every"):
-        raise NotTimes("@every is no word of crond's; write the job by hand with schedule: {every: 15m}")
+        every = next_word if re.fullmatch(r"([0-9]{1,9}[smhd])+", next_word) else "15m"
+        raise NotTimes(f"@every is no word of crond's; write the job by hand with schedule: {{every: {every}}}")
     near = difflib.get_close_matches(word.lower(), (*ALIASES, "@reboot"), n=1, cutoff=0.6)
     meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(ALIASES)}"
     raise NotTimes(f"{shown(word)} is no word that crond knows; {meant}")
@@ -57,28 +64,25 @@ def times_of_alias(word: str) -> Times:
 
 def times_of_fields(fields: list[str]) -> Times:
     """What five fields mean, in Sexton's words. Raises NotTimes."""
-    for place, (kind, field) in enumerate(zip(KINDS[1:], fields, strict=True)):
-        if _LOOKS_LIKE_COMMAND.fullmatch(field) and not _is_list(field):
-            raise NotTimes(
-                f"its field {place + 1} ({kind.name}) is {shown(field)}, which looks like the command: crond wants "
-                f"five fields before it ({' '.join(_FIELD_NAMES)}); write the missing ones"
-            )
+    for kind, field in zip(KINDS[1:], fields, strict=True):
         _check_field(kind, field)
     text = " ".join(fields)
     try:
         CronExpression.parse(text)
     except InvalidSchedule as error:
-        raise NotTimes(str(error).removeprefix("cron expression ")) from None
+        # What the tick engine offers beyond crond's language is no advice for a crontab.
+        said = str(error).removeprefix("cron expression ").replace(", steps and H", " and steps")
+        raise NotTimes(said) from None
     return Times(text, knows_last_day="L" in fields[2].upper())
-
-
-def _is_list(field: str) -> bool:
-    return all(_TERM.fullmatch(term) or _VALUE.fullmatch(term) for term in field.split(","))
 
 
 def _check_field(kind: FieldKind, field: str) -> None:
     """What Sexton would understand and crond does not, or otherwise; the rest is the tick engine's to judge."""
+    if field.endswith(","):
+        raise NotTimes(f"{kind.name} field {shown(field)} ends with a comma; remove it, or the blank after it")
     for term in field.split(","):
+        if step := _LARGE_STEP.fullmatch(term):
+            _check_step(kind, field, int(step["step"]))
         if _TERM.fullmatch(term) or _VALUE.fullmatch(term) or not term:
             continue
         if kind is DAY and term.upper() == "L":
@@ -94,7 +98,7 @@ def _check_field(kind: FieldKind, field: str) -> None:
             value, number = step["value"], step["step"]
             raise NotTimes(
                 f"{kind.name} field {shown(field)}: crond reads {value} and passes over /{number}; write {value} if "
-                f"that is what ran, or {value}-{kind.show(kind.high) if kind.names else kind.high}/{number} if "
+                f"that is what ran, or {value}-{kind.hash_high if kind is WEEKDAY else kind.high}/{number} if "
                 "a step was "
                 "meant"
             )
@@ -105,6 +109,25 @@ def _check_field(kind: FieldKind, field: str) -> None:
                 "ran; write "
                 f"what it knows{every}, or write the job by hand: Sexton knows H, L, W, # and ?"
             )
+
+
+def _check_step(kind: FieldKind, field: str, step: int) -> None:
+    if step > kind.size:
+        unit = {"minute": "m", "hour": "h", "day-of-month": "d"}.get(kind.name)
+        instead = f", or write the job by hand with schedule: {{every: {step}{unit}}}" if unit else ""
+        raise NotTimes(
+            f"{kind.name} field {shown(field)}: its step is larger than the field, so crond runs it at "
+            f"{kind.low} alone; "
+            f"write {kind.low} if that is what is wanted{instead}"
+        )
+
+
+def fields_before_command(words: list[str]) -> int:
+    """How many of the words, from the first on, look like time fields, though they may be wrong ones."""
+    for place, word in enumerate(words):
+        if not _LOOKS_LIKE_FIELD.fullmatch(word):
+            return place
+    return len(words)
 
 
 def looks_like_times(text: str) -> bool:

@@ -19,8 +19,8 @@ _LONGEST_SOURCE_LINE = 400
 _IN_COMMENTS = frozenset({Verdict.DIFFERS, Verdict.ERROR, Verdict.LEFT_OUT})
 
 
-def written(imported: Imported, header: Sequence[str]) -> tuple[str, Imported]:
-    """The job file's text, and the import with the jobs that are really in it.
+def written(imported: Imported, header: Sequence[str], *, is_paused: bool = False) -> tuple[str, Imported]:
+    """The job file's text, and the import with the jobs that are really in it; ``is_paused``: none is to run yet.
 
     A job that no job file can hold becomes an error: whatever this returns is read by ``load_job_text``.
     """
@@ -37,7 +37,7 @@ def written(imported: Imported, header: Sequence[str]) -> tuple[str, Imported]:
         lost = len(imported.jobs) - len(good)
         counts.update(jobs=counts["jobs"] - lost, errors=counts["errors"] + lost)
     kept = replace(imported, jobs=tuple(good), findings=tuple(findings), counts=counts)
-    return _text(kept, header), kept
+    return _text(kept, header, is_paused=is_paused), kept
 
 
 def _why_unwritable(job: ImportedJob) -> str | None:
@@ -50,8 +50,10 @@ def _why_unwritable(job: ImportedJob) -> str | None:
     return None
 
 
-def _text(imported: Imported, header: Sequence[str]) -> str:
+def _text(imported: Imported, header: Sequence[str], *, is_paused: bool) -> str:
     defaults = _shared([job.keys for job in imported.jobs])
+    if is_paused:
+        defaults["enabled"] = False
     entries = [
         JobEntry(job.name, _without(job.keys, defaults), _comment(job, imported.findings)) for job in imported.jobs
     ]
@@ -101,7 +103,7 @@ def _shared(jobs: Sequence[Mapping[str, object]]) -> dict[str, object]:
 def _without(keys: Mapping[str, object], defaults: Mapping[str, Any]) -> dict[str, object]:
     left: dict[str, object] = {}
     for name, value in keys.items():
-        if name not in defaults:
+        if name not in defaults or name == "enabled":
             left[name] = value
         elif name in MAPPINGS and isinstance(value, Mapping):
             rest = {key: one for key, one in value.items() if key not in defaults[name]}

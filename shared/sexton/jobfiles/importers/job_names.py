@@ -29,6 +29,10 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
     "sudo": ("ugpCDhrt", 0),
     "timeout": ("ks", 1),
 }
+# Programs that run a script: it is the script that works.
+_RUNNERS = frozenset(
+    {"bash", "dash", "java", "ksh", "node", "perl", "php", "python", "python2", "python3", "ruby", "sh", "zsh"}
+)
 # Programs of which only the argument says what is done.
 _INTERPRETERS = frozenset(
     {"artisan", "bash", "console", "dash", "docker", "drush", "git", "java", "kubectl", "ksh", "make", "manage.py"}
@@ -81,6 +85,10 @@ def names_for_command(command: str) -> list[str]:
     """Candidates for a shell command, the shortest first; its program, then with its first argument, then with two."""
     words = _words(command)
     program, rest = _main_program(words)
+    if program.rpartition("/")[2] in _RUNNERS:
+        place = next((at for at, word in enumerate(rest) if not word.startswith("-")), None)
+        if place is not None and _argument_slug(rest[place]):
+            program, rest = rest[place], rest[place + 1 :]
     name = _SUFFIXES.sub("", program.rpartition("/")[2]) or "job"
     arguments = [_argument_slug(word) for word in rest]
     arguments = [one for one in arguments if one]

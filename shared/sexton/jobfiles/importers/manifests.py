@@ -18,6 +18,7 @@ from sexton.jobfiles.yaml_nodes import parse
 MAX_DOCUMENTS, MAX_LINES = 1_000, 200_000
 _DOCUMENT = re.compile(r"^---(?=$|[ \t])|^\.\.\.[ \t]*$", re.MULTILINE)
 _TEMPLATE = re.compile(r"\{\{.*?\}\}")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
 _TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
 
 
@@ -35,6 +36,12 @@ def manifests_of(text: str, findings: Findings) -> Iterator[Manifest]:
         line = text[: template.start()].count("\n") + 1
         findings.error(
             line, f"{shown(template[0])} is a template; render it first (helm template, or helm get manifest)"
+        )
+        return
+    if control := _CONTROL.search(text):
+        line = text[: control.start()].count("\n") + 1
+        findings.error(
+            line, f"holds the control character U+{ord(control[0]):04X}; remove it, or save the file as UTF-8"
         )
         return
     for start, document in _documents(text, findings):
