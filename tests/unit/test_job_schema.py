@@ -14,7 +14,7 @@ from sexton.errors import InvalidJobFile
 from sexton.jobfiles.keys import JOB_KEYS
 from sexton.jobfiles.load import load_job_text
 from sexton.jobfiles.schema import job_file_schema
-from tests.support.editor_view import editor_refuses, schema_faults, validator, yaml_values
+from tests.support.editor_view import editor_refuses, schema_faults, toml_values, validator, yaml_values
 
 ROOT = Path(__file__).parent.parent.parent
 CASES = ROOT / "tests" / "cases"
@@ -31,13 +31,15 @@ def is_valid(text: str) -> bool:
 
 
 def whole_job_files() -> list[tuple[str, str]]:
-    """Every job file of the examples, the documentation and the tests' inputs."""
-    files = [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("examples/**/*.yml"), ROOT / "tests/support/twenty_jobs.yaml"]
+    """Every job file of the examples, the documentation and the tests' inputs, by a name that says its format."""
+    files = [file for suffix in ("yaml", "yml", "toml") for file in ROOT.glob(f"examples/**/*.{suffix}")]
+    files.append(ROOT / "tests/support/twenty_jobs.yaml")
     found = [(str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")) for file in files]
     for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")):
-        blocks = re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-        whole = [block for block in blocks if re.search("^version:", block, re.MULTILINE)]
-        found += [(f"{page.relative_to(ROOT)}#{place}", block) for place, block in enumerate(whole)]
+        text = page.read_text(encoding="utf-8")
+        for language, block in re.findall(r"^```(yaml|toml)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            if re.search("^version *[:=]", block, re.MULTILINE):
+                found.append((f"{page.relative_to(ROOT)}#{len(found)}.{language}", block))
     return found
 
 
@@ -48,7 +50,10 @@ def test_it_is_a_schema_of_its_draft() -> None:
 
 @pytest.mark.parametrize(("name", "text"), [pytest.param(*one, id=one[0]) for one in whole_job_files()])
 def test_every_job_file_that_we_show_is_valid_in_an_editor(name: str, text: str) -> None:
-    assert schema_faults(yaml_values(text)) == []
+    values = toml_values(text) if name.endswith(".toml") else yaml_values(text)
+    assert schema_faults(values) == []
+    if "jobs" in values:
+        load_job_text(text, "jobs.toml" if name.endswith(".toml") else "jobs.yaml")
 
 
 def test_the_readme_and_the_pages_show_job_files() -> None:
@@ -258,3 +263,43 @@ def test_nothing_that_validate_takes_is_refused_in_an_editor() -> None:
                     disagreements.append(f"{key.name}: {value}")
     assert disagreements == []
     assert taken > 400
+
+
+TOML_VALUES = (
+    *("true", "0", "-2", "+5", "0x1F", "0o17", "0b1", "1_000", "1.5", "1e3", "-0.0", "inf", "nan", "[]", "{}"),
+    *("2026-12-25", "02:30:00", "02:30:00.5", "2026-12-24T18:00:00Z", "2026-12-24 18:00:00.123+01:00"),
+    *("2026-12-24T18:00:00", "'30s'", "'x'", '"""a\nb"""', "'Europe/Berlin'", "'0 5 * * *'", "['x', 'y']", "[0, 75]"),
+    *(
+        "[2026-12-25, '2026-12-26']",
+        "['SAT']",
+        "{dates = [2026-12-25]}",
+        "{gap = 'skip'}",
+        "{policy = 'hold', max = 1}",
+    ),
+    *(
+        "{every = '15m', anchor = 2026-01-01T00:00:00Z}",
+        "{at = [2026-12-24T18:00:00+01:00]}",
+        "{max = 3, factor = 1.5}",
+    ),
+    *("{calendar = {months = 1}, at = '02:30', start = 2026-01-31}", "{A = 'b'}", "{A = 1}", "[{every = '1h'}]"),
+    *("{calendar = {months = 1}, at = 02:30:00, start = 2026-01-31}", "[1, {a = 2026-01-01}]", "{a = [1.5, 'x']}"),
+)
+
+
+def test_nothing_that_validate_takes_of_toml_is_refused_in_an_editor() -> None:
+    taken = 0
+    for key in JOB_KEYS:
+        base = {"schedule": "'0 5 * * *'", "python" if key.name in ("args", "kwargs") else "shell": "'m:f'"}
+        if key.name in ("command", "python", "http", "celery"):
+            del base["shell"]
+        for value in TOML_VALUES:
+            text = "version = 1\n[jobs.a]\n" + "".join(
+                f"{name} = {one}\n" for name, one in {**base, key.name: value}.items()
+            )
+            try:
+                load_job_text(text, "jobs.toml")
+            except InvalidJobFile:
+                continue
+            taken += 1
+            assert schema_faults(toml_values(text)) == [], text
+    assert taken > 60
