@@ -169,7 +169,7 @@ def _claims_of(job: PlannedJob) -> list[str]:
         one = job.withdrawn == 1
         line = f"{counted(job.withdrawn, 'claim')} written ahead {'is' if one else 'are'} withdrawn"
         if not is_gone:
-            again = f"{job.rewritten} written" if job.rewritten else "none written"
+            again = f"{job.rewritten} written again" if job.rewritten else "none is due within the horizon"
             line += f", and {again} under revision {job.revision + 1}"
         lines.append(line)
     if standing.decided_upto is not None:

@@ -1,0 +1,174 @@
+"""What a plan warns of, with numbers and a remedy; and of what it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sexton.job_standing import JobStanding
+from sexton.jobfiles.plan_warnings import PlanWarning, WarningKind, warnings_of
+from sexton.store.protocol import CurrentJob
+from tests.support.plans import ALL_QUEUES, cluster, report_of
+
+MINUTE = timedelta(minutes=1)
+
+
+def job(name: str = "a", schedule: str = "0 5 * * *", more: str = "") -> str:
+    return f"{name}: {{schedule: '{schedule}', command: [x]{', ' + more if more else ''}}}"
+
+
+def warned(
+    files: Sequence[str],
+    current: Sequence[CurrentJob] = (),
+    *standings: JobStanding,
+    prune: bool = False,
+    queues: frozenset[str] = ALL_QUEUES,
+) -> list[PlanWarning]:
+    return list(warnings_of(report_of(files, current, *standings, prune=prune, queues=queues)))
+
+
+def only(warnings: list[PlanWarning], kind: WarningKind) -> PlanWarning:
+    (one,) = warnings
+    assert one.kind is kind
+    return one
+
+
+def test_a_plain_daily_job_gives_no_warning() -> None:
+    assert warned([job()]) == []
+    assert warned([job(more="queue: default")], cluster(job(more="priority: 1"))) == []
+
+
+class TestChangedClocks:
+    def test_a_shifted_and_an_ambiguous_tick_are_told_with_a_quiet_hour(self) -> None:
+        one = only(warned([job(schedule="30 2 * * *", more="timezone: Europe/Berlin")]), WarningKind.CLOCK_CHANGE)
+        assert "2027-03-28 02:30 does not exist and fires at 03:00 CEST (01:00Z)" in one.fact
+        assert "2027-10-31 02:30 comes twice and fires the first time, 02:30 CEST (00:30Z)" in one.fact
+        assert one.paste == ('schedule: "30 3 * * *"',)
+        assert one.numbers["count"] == 2
+
+    @pytest.mark.parametrize(
+        ("schedule", "more"),
+        [
+            ("30 2 * * *", "timezone: UTC"),
+            ("30 4 * * *", "timezone: Europe/Berlin"),
+            ("*/15 * * * *", "timezone: Europe/Berlin"),
+            ("30 2 * * *", "timezone: Europe/Berlin, dst: {gap: skip, overlap: both}"),
+            ("30 2 * 6 *", "timezone: Europe/Berlin"),
+        ],
+    )
+    def test_other_zones_hours_and_choices_are_as_they_should_be(self, schedule: str, more: str) -> None:
+        assert [one for one in warned([job(schedule=schedule, more=more)]) if one.kind == "clock_change"] == []
+
+    def test_where_no_hour_is_given_the_choice_is_offered(self) -> None:
+        one = only(warned([job(schedule="30 1-3 * * *", more="timezone: Europe/Berlin")]), WarningKind.CLOCK_CHANGE)
+        assert one.paste == ("dst: {gap: skip, overlap: both}",)
+
+    def test_a_change_of_something_else_does_not_tell_it_again(self) -> None:
+        old = job(schedule="30 2 * * *", more="timezone: Europe/Berlin")
+        new = job(schedule="30 2 * * *", more="timezone: Europe/Berlin, queue: default, priority: 1")
+        assert warned([new], cluster(old)) == []
+
+    def test_what_is_the_same_of_many_jobs_is_told_once(self) -> None:
+        jobs = [job(f"j{n}", schedule="30 2 * * *", more="timezone: Europe/Berlin") for n in range(5)]
+        assert only(warned(jobs), WarningKind.CLOCK_CHANGE).jobs == ("j0", "j1", "j2", "j3", "j4")
+
+
+class TestSparse:
+    def test_a_monthly_job_with_skip_loses_a_month(self) -> None:
+        one = only(warned([job(schedule="0 3 1 * *", more="missed: {policy: skip}")]), WarningKind.SPARSE)
+        assert "28d or more apart, and policy skip makes up none that is more than 1m late" in one.fact
+        assert one.paste == ("missed: {policy: all, within: 32d}",)
+
+    def test_a_weekly_job_with_latest_is_made_up_and_a_monthly_one_is_told(self) -> None:
+        assert warned([job(schedule="0 3 * * 1")]) == []
+        one = only(warned([job(schedule="0 3 1 * *")]), WarningKind.SPARSE)
+        assert "policy latest runs the newest missed one" in one.fact
+
+    @pytest.mark.parametrize("policy", ["all", "hold", "latest"])
+    def test_a_within_shorter_than_the_period_loses_what_the_policy_would_save(self, policy: str) -> None:
+        one = only(
+            warned([job(schedule="0 3 * * 1", more=f"missed: {{policy: {policy}, within: 2d}}")]), WarningKind.SPARSE
+        )
+        assert "expires after within, 2d" in one.fact
+        kept = "all" if policy == "latest" else policy
+        assert one.paste == (f"missed: {{policy: {kept}, within: 8d}}",)
+
+    def test_the_default_of_within_is_named_as_such(self) -> None:
+        (one,) = warned([job(schedule="0 3 1 * *", more="missed: {policy: hold}")])
+        assert "1d, its default" in one.fact
+
+    @pytest.mark.parametrize("policy", ["all", "hold"])
+    def test_what_is_proposed_is_not_warned_of(self, policy: str) -> None:
+        assert warned([job(schedule="0 3 1 * *", more=f"missed: {{policy: {policy}, within: 32d}}")]) == []
+
+
+class TestSlow:
+    @pytest.mark.parametrize(
+        ("overlap", "then"),
+        [
+            ("skip", "overlap skip skips the ticks that find it still running, up to 1 of 2"),
+            ("queue", "overlap queue lets them wait, and the queue grows"),
+            ("allow", "overlap allow has up to 2 of its runs at the same time"),
+        ],
+    )
+    def test_runs_longer_than_the_period_are_told_with_what_happens_then(self, overlap: str, then: str) -> None:
+        usual = JobStanding(1, durations=(7 * MINUTE,) * 20)
+        files = [job(schedule="*/5 * * * *", more=f"overlap: {overlap}, priority: 1")]
+        one = only(warned(files, cluster(job()), usual), WarningKind.SLOW)
+        assert "its last 20 runs took 7m (p50) to 7m (p95), usually longer than the 5m between ticks" in one.fact
+        assert then in one.fact
+        assert one.paste == ("schedule: {every: 10m}",)
+
+    def test_a_few_long_runs_are_told_as_such(self) -> None:
+        usual = JobStanding(1, durations=(6 * MINUTE, 6 * MINUTE) + (MINUTE,) * 18)
+        one = only(warned([job(schedule="*/5 * * * *")], cluster(job()), usual), WarningKind.SLOW)
+        assert "sometimes longer" in one.fact
+
+    def test_short_runs_and_unknown_ones_are_not(self) -> None:
+        assert warned([job(schedule="*/5 * * * *")], cluster(job()), JobStanding(1, durations=(MINUTE,) * 20)) == []
+        assert warned([job(schedule="*/5 * * * *")], cluster(job())) == []
+
+
+def test_a_likely_rename_is_told_with_the_key_to_add() -> None:
+    one = only(warned([job("new")], cluster(job("old"))), WarningKind.LIKELY_RENAME)
+    assert (one.jobs, one.paste) == (("new",), ("renamed_from: old",))
+    assert warned([job("new")], cluster(job("old")), prune=True) == []
+
+
+def test_a_queue_that_no_worker_serves_is_told_once_for_all_its_jobs() -> None:
+    files = [job("a", more="queue: gpu"), job("b", more="queue: gpu"), job("c")]
+    one = only(warned(files), WarningKind.NO_WORKER)
+    assert (one.jobs, one.paste) == (("a", "b"), ("sexton worker --queues gpu",))
+    assert "those there are serve default" in one.fact
+    assert "no worker runs at all" in only(warned(files[2:], queues=frozenset()), WarningKind.NO_WORKER).fact
+    assert warned([job("a", more="queue: gpu, priority: 1")], cluster(job("a", more="queue: gpu"))) == []
+
+
+def test_a_secret_in_a_job_file_is_told_by_its_key_alone() -> None:
+    one = only(warned([job(more="env: {DB_PASSWORD: hunter2}")]), WarningKind.SECRET)
+    assert "env.DB_PASSWORD" in one.fact
+    assert "hunter2" not in str(one)
+
+
+def test_an_operators_pause_that_stays_is_told() -> None:
+    current = cluster(job(), paused=["a"])
+    one = only(warned([job(schedule="0 6 * * *")], current, JobStanding(1, pause_reason="storage")), WarningKind.PAUSED)
+    assert one.paste == ("sexton resume a",)
+    by_file = JobStanding(1, pause_reason="enabled: false")
+    assert warned([job(schedule="0 6 * * *", more="enabled: false")], current, by_file) == []
+
+
+def test_a_schedule_that_is_over_is_told() -> None:
+    over = f"a: {{schedule: '0 5 * * *', end: '{datetime(2026, 1, 1, tzinfo=UTC):%Y-%m-%dT%H:%M:%SZ}', command: [x]}}"
+    assert only(warned([over], cluster(job())), WarningKind.NEVER).jobs == ("a",)
+
+
+def test_a_crowd_is_told_with_what_to_paste() -> None:
+    files = [job(f"j{n:03}", schedule="0 2 * * *") for n in range(200)]
+    one = only(warned(files), WarningKind.CROWD)
+    assert "at 02:00 UTC 200 jobs of the cluster fall due in one minute, more than 20" in one.fact
+    assert one.paste[0] == 'j000: {schedule: "H 2 * * *"}'
+    assert len(one.paste) == len(one.jobs) == 200
+    assert "`jitter: 15m`" in one.remedy
