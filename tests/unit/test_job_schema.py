@@ -127,6 +127,28 @@ def test_every_key_is_described() -> None:
         assert job_file_schema()["$defs"][f"key-{key.name}"]["description"].startswith(key.meaning)
 
 
+@pytest.mark.parametrize(
+    ("keys", "is_right"),
+    [
+        ("shell: x", True),
+        ("command: [x]", True),
+        ("python: a:b, args: [1], kwargs: {c: 2}", True),
+        ("queue: q", False),
+        ("shell: x, command: [x]", False),
+        ("python: a:b, command: [x]", False),
+        ("shell: x, args: [1]", False),
+        ("command: [x], kwargs: {c: 2}", False),
+    ],
+)
+def test_a_job_has_one_target_and_arguments_only_for_python(keys: str, is_right: bool) -> None:
+    text = f"version: 1\njobs:\n  a: {{schedule: '0 5 * * *', {keys}}}\n"
+    assert (not editor_refuses(text)) is is_valid(text) is is_right
+
+
+def test_a_job_without_a_schedule_is_refused() -> None:
+    assert editor_refuses("version: 1\njobs:\n  a: {shell: x}\n")
+
+
 def test_a_folder_s_defaults_alone_are_valid_and_a_file_of_nothing_is_not() -> None:
     assert not editor_refuses("version: 1\ndefaults: {timezone: Europe/Berlin}\n")
     assert editor_refuses("version: 1\n")

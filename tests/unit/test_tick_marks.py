@@ -49,6 +49,9 @@ def test_a_tick_that_is_real_too_says_so_and_names_the_earliest_time_that_was_ju
     one_expression = berlin({"cron": "0 3 * * *"}, {"cron": "15,45 2 * * *"})
     assert marked(one_expression)[0] == ("03-29 01:00", shifted)
     assert marked(berlin({"cron": "15,45 2 * * *"}, {"every_ms": 3_600_000}))[0] == ("03-29 01:00", shifted)
+    assert marked(berlin({"cron": "45 2 * * *"}, {"cron": "15 2 * * *"}, {"cron": "30 2 * * *"}))[0][1] == TickMarks(
+        local("02:15"), has_own_reading=False
+    )
     assert marked(berlin({"cron": "45,15 2,3 * * *"}))[0][1].has_own_reading is False
     assert marked(berlin({"cron": "0,15 2,3 * * *"}))[0][1].has_own_reading is True
 
