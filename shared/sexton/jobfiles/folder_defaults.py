@@ -23,14 +23,14 @@ def defaults_in(folder: Path) -> Iterator[Path]:
     """The files of defaults in this folder."""
     for name in DEFAULTS_NAMES:
         path = folder / name
-        if path.exists() or path.is_symlink():
+        if os.path.exists(path) or os.path.islink(path):
             yield path
 
 
 def defaults_above(folder: Path) -> list[Path]:
     """The files of defaults that apply to ``folder`` from above it, the outermost first."""
     real = Path(os.path.realpath(folder))
-    repository = next((one for one in (real, *real.parents) if (one / ".git").exists()), None)
+    repository = next((one for one in (real, *real.parents) if os.path.exists(one / ".git")), None)
     found: list[list[Path]] = []
     if real == repository:
         return []
@@ -46,7 +46,7 @@ def defaults_above(folder: Path) -> list[Path]:
 
 def _is_ours(path: Path) -> bool:
     try:
-        if not path.is_file():
+        if not os.path.isfile(path):
             return False
         with path.open("rb") as file:
             start = file.read(_SNIFFED_BYTES)

@@ -36,6 +36,8 @@ class FileProblems:
         """One fault at a line and column, both from 1."""
         if len(message) > LONGEST_MESSAGE:
             message = message[:LONGEST_MESSAGE] + "…"
+        if not message.isprintable():
+            message = printable(message)
         self.found.append(Problem(self.file, line, column, message))
 
     def add_first_at(self, line: int, column: int, message: str) -> None:
@@ -50,6 +52,11 @@ class FileProblems:
     def told(self) -> list[Problem]:
         """What the author is told: all that was found but what only follows from a first fault."""
         return [one for one in self.found if self._first.get((one.line, one.column), one) is one]
+
+
+def printable(text: str) -> str:
+    """``text`` with every character written out that acts on a terminal, or shows nothing."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def shown(text: str) -> str:

@@ -30,6 +30,7 @@ from sexton.jobfiles.python_places import Place, Places, encoded
 
 _LONGEST_SENTENCE = 300
 _NOTHING: Any = object()
+_TARGETS = frozenset({"command", "shell", "python", "http", "celery"})
 _FORKS = frozenset({"os.fork", "os.forkpty"})
 
 
@@ -140,6 +141,9 @@ class _Answer:
         for key, value in job.keys.items():
             node = given[key].value if key in given else None
             at = places.of(given[key]) if key in given else place
+            if job.function is not None and key in _TARGETS:
+                self._add(at, f"{key!r} is a target beside the function itself; remove it, or write Job(...) for it")
+                continue
             keys.append(
                 [key, at.line, at.column, encoded(value, node, at if node is None else places.of(node), places)]
             )
@@ -204,7 +208,7 @@ def _raised(error: BaseException, file: _File, arguments: dict[str, Any]) -> tup
     if isinstance(error, SyntaxError) and error.filename == file.path and error.lineno:
         return error.lineno, error.offset or 1, f"this is not Python: {_one_line(error.msg)}; mend it"
     place = _line_at_fault(error.__traceback__, file) or Place(1, 1)
-    said = _one_line(f"{type(error).__name__}: {_text_of(error)}").removesuffix(": ")
+    said = _one_line(f"{type(error).__name__}: {_text_of(error)}").rstrip(": ")
     if isinstance(error, _Forked):
         why = "copies its own process (fork) when it is read; a job file only says what the jobs are, so remove it"
     elif isinstance(error, SystemExit):

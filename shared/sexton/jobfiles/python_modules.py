@@ -37,7 +37,7 @@ class ModuleNames:
         real = Path(os.path.realpath(path.parent)) / path.name
         parts = [] if real.stem == "__init__" else [real.stem]
         folder = real.parent
-        while (folder / "__init__.py").exists() and folder != folder.parent:
+        while os.path.exists(folder / "__init__.py") and folder != folder.parent:
             parts.insert(0, folder.name)
             folder = folder.parent
         for part in parts:

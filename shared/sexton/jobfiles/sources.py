@@ -18,7 +18,7 @@ from pathlib import Path
 from sexton.errors import NotFound
 from sexton.jobfiles.decoding import decode
 from sexton.jobfiles.folder_defaults import DEFAULTS_NAMES, defaults_above, defaults_in
-from sexton.jobfiles.problems import FileProblems
+from sexton.jobfiles.problems import FileProblems, printable
 from sexton.jobfiles.python_source import declares_jobs
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
@@ -59,7 +59,7 @@ def read_job_files(path: Path) -> list[JobFileText]:
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        if path.is_symlink():
+        if os.path.islink(path):
             raise NotFound(f"{path} is a link that leads nowhere", hint="mend the link, or name the file") from None
         why = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
         raise NotFound(f"{path} {why}", hint="name a job file or a folder of job files") from None
@@ -117,6 +117,9 @@ class _Walk:
         except OSError as error:
             yield _refused(folder, f"cannot be read ({error.strerror}); see who may read the folder")
             return
+        if not os.access(folder, os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            yield _refused(folder, "cannot be entered (Permission denied); see who may read the folder")
+            return
         if "pyvenv.cfg" in names:  # a virtual environment: other people's modules
             return
         given = [name for name in names if name in DEFAULTS_NAMES]
@@ -133,9 +136,9 @@ class _Walk:
     def _entry(self, path: Path, defaults: tuple[JobFileText, ...], depth: int) -> Iterator[JobFileText]:
         is_named_so = path.suffix.lower() in _SUFFIXES and path.name not in _NOT_JOBS
         if _leaves(path, self._root):
-            if path.is_dir() or (is_named_so and path.suffix.lower() != ".py"):
+            if os.path.isdir(path) or (is_named_so and path.suffix.lower() != ".py"):
                 yield _refused(path, _LINK_OUT)
-        elif path.is_dir():
+        elif os.path.isdir(path):
             yield from self._folder(path, defaults, depth + 1)
         elif is_named_so and self._is_new(path):
             self._count += 1
@@ -211,7 +214,7 @@ def _refused(path: Path, why: str) -> JobFileText:
 
 def _leaves(path: Path, root: str) -> bool:
     """Whether ``path`` is a link that ends outside the folder ``root``, which is free of links."""
-    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root)
+    return os.path.islink(path) and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -224,6 +227,4 @@ def _is_same(one: Path, other: Path) -> bool:
 def shown_path(path: Path) -> str:
     """A path as messages say it: bytes that are no text, and characters that act on a terminal, are written out."""
     text = os.fsencode(path).decode("utf-8", errors="backslashreplace")
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return text if text.isprintable() else printable(text)
