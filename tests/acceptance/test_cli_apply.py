@@ -104,7 +104,7 @@ def test_nothing_to_change_is_not_asked_about(store: Store, tmp_path: Path, comm
     apply(command, write(tmp_path, job("a")))
     done = command.run("apply", "jobs.yaml")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("Nothing to change.\n")
+    assert done.stdout.endswith("Nothing to change: 1 unchanged.\n")
 
 
 @pytest.mark.parametrize("name", ["changed", "unchanged"])

@@ -161,9 +161,10 @@ def test_what_ran_under_the_old_name_is_found_under_the_new_one(renamed: Store, 
     renamed.edits.trigger(renamed.edits.find_job("nightly").job_id, "test")
     apply(command, one_job("night", "0 0 * * *", "renamed_from: nightly"))
     assert len(renamed.reads.ticks_page("night").claims) == 1
-    done = command.run("history", "nightly")
-    assert done.returncode == 1
-    assert "it was renamed: `sexton history night` has it all" in done.stderr
+    for words in (["history", "nightly"], ["ticks", "nightly"], ["revert", "nightly", "1", "--yes"]):
+        done = command.run(*words)
+        assert done.returncode == 1
+        assert "no job is named 'nightly' any more; it was renamed to night, and has it all" in done.stderr
 
 
 # --- revert -----------------------------------------------------------------------------------------------------------

@@ -107,7 +107,10 @@ def test_jobs_are_added_changed_renamed_and_retired(url: str, tmp_path: Path, co
     assert second["a"].revision == 2
 
     done = command.run("apply", file, "--yes")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Nothing to change.")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        0,
+        "Nothing to change: 2 unchanged, 1 of the cluster not in the files.",
+    )
 
     done = command.run("apply", file, "--yes", "--prune")
     assert done.returncode == 0, done.stderr

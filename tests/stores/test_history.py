@@ -81,7 +81,7 @@ def test_a_name_that_a_retired_job_had_tells_of_both(store: Store, backup: int) 
 
 
 def test_a_name_of_before_leads_to_the_name_of_now(store: Store, backup: int) -> None:
-    with pytest.raises(NotFound, match="no job is named 'BACKUP' any more; it was renamed: `sexton history Nightly`"):
+    with pytest.raises(NotFound, match="no job is named 'BACKUP' any more; it was renamed to Nightly, and has it all"):
         store.reads.history("BACKUP")
 
 

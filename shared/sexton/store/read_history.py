@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, tuple_
+from sqlalchemy import Connection, Row, select, tuple_
 
 from sexton.errors import NotFound
 from sexton.history_views import History, HistoryEntry, HistoryKind, PastRevision
@@ -43,7 +43,7 @@ def read_job_history(connection: Connection, name: str, limit: int) -> History:
     jobs, table = tables.jobs, tables.revisions
     job_ids = list(connection.execute(select(jobs.c.job_id).where(jobs.c.name_key == name.lower())).scalars())
     if not job_ids:
-        raise _not_found(connection, name)
+        read_job_row(connection, name)  # says what is near, or what the job is called now
     events = _read_events(connection, job_ids, limit + 1)
     told = {key: event for event in events if (key := _revision_of(event)) is not None}
     rows = connection.execute(
@@ -84,26 +84,6 @@ def read_past_revision(connection: Connection, name: str, revision: int) -> Past
         is_quarantined=row.quarantined_at is not None,
         current=JobDefinition.from_text(found[row.job_id, row.revision].definition),
     )
-
-
-def _not_found(connection: Connection, name: str) -> NotFound:
-    """No job has the name; perhaps one had it."""
-    jobs, table = tables.jobs, tables.revisions
-    had = f'"name":{json.dumps(name.lower(), ensure_ascii=False)}'
-    now = connection.execute(
-        select(jobs.c.name)
-        .join(table, table.c.job_id == jobs.c.job_id)
-        .where(func.lower(table.c.definition).contains(had, autoescape=True))
-        .order_by(jobs.c.retired_at.is_not(None), table.c.applied_at.desc())
-        .limit(1)
-    ).scalar()
-    if now is not None:
-        return NotFound(f"no job is named {name!r} any more", hint=f"it was renamed: `sexton history {now}` has it all")
-    try:
-        read_job_row(connection, name)
-    except NotFound as error:
-        return error
-    return NotFound(f"there is no job {name!r}", hint="`sexton jobs` lists them")
 
 
 def _read_events(connection: Connection, job_ids: Sequence[int] | None, limit: int) -> Sequence[Row[Any]]:

@@ -143,6 +143,20 @@ def read_job_page(connection: Connection, now: datetime, which: JobFilter, offse
     return JobPage(tuple(_job_view(row, now, runs.get(row.job_id, _NO_RUNS), 3) for row in rows), total)
 
 
+def _renamed_to(connection: Connection, name: str) -> str | None:
+    """The name that a job has now which had this one; a job that is not retired goes first."""
+    jobs, table = tables.jobs, tables.revisions
+    had = f'"name":{json.dumps(name.lower(), ensure_ascii=False)}'
+    now: str | None = connection.execute(
+        select(jobs.c.name)
+        .join(table, table.c.job_id == jobs.c.job_id)
+        .where(func.lower(table.c.definition).contains(had, autoescape=True))
+        .order_by(jobs.c.retired_at.is_not(None), table.c.applied_at.desc())
+        .limit(1)
+    ).scalar()
+    return now
+
+
 def read_job_row(connection: Connection, name: str) -> Row[Any]:
     """The job of this name (case does not count), a retired one only where no other has the name."""
     jobs = tables.jobs
@@ -153,6 +167,8 @@ def read_job_row(connection: Connection, name: str) -> Row[Any]:
         .limit(1)
     ).one_or_none()
     if row is None:
+        if (now := _renamed_to(connection, name)) is not None:
+            raise NotFound(f"no job is named {name!r} any more", hint=f"it was renamed to {now}, and has it all")
         near = connection.execute(
             select(jobs.c.name)
             .where(jobs.c.retired_at.is_(None), jobs.c.name_key.contains(name.lower()[:3], autoescape=True))

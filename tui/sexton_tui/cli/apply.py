@@ -118,7 +118,8 @@ def _ask_and_apply(
         with open_cluster(ctx) as store:  # a connection of its own: a person may take an hour to answer
             done = store.edits.edit(plan.changes, actor(), conditions)
     if output is Output.TABLE:
-        show_done(done)
+        if done:  # else the plan said that there is nothing to change
+            _show_done(done)
     elif output is Output.JSON:
         print_json(list(done))
     else:
@@ -138,11 +139,7 @@ def _told(plan: ApplyPlan) -> str:
     return f"{counted(len(plan.changes), 'change')} ({parts})"
 
 
-def show_done(done: Sequence[ChangeDone]) -> None:
-    """What an edit did, in one sentence."""
-    if not done:
-        print("Nothing to change.")
-        return
+def _show_done(done: Sequence[ChangeDone]) -> None:
     withdrawn = sum(change.withdrawn for change in done)
     told = f"; {counted(withdrawn, 'claim')} written ahead withdrawn" if withdrawn else ""
     since = instant_text(max(change.effective_at for change in done))
