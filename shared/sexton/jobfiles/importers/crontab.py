@@ -39,9 +39,8 @@ _KINDS = ("jobs", "env", "reboot", "disabled", "errors", "comments", "blank")
 _FOR_CROND = frozenset(
     {"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "CRON_TZ", "RANDOM_DELAY", "LOGNAME", "USER"}
 )
-_KNOWN_USERS = frozenset(
-    {"root", "www-data", "nobody", "daemon", "mail", "postgres", "mysql", "backup", "news", "man", "sys", "munin"}
-)
+# Users that are not programs too (mail, man, backup and mysql are).
+_KNOWN_USERS = frozenset({"root", "www-data", "nobody"})
 _LONGEST_DELAY_MINUTES = 20 * 24 * 60
 
 

@@ -22,8 +22,10 @@ _STEP_AFTER_VALUE = re.compile(r"(?P<value>[0-9]+|[A-Za-z]{3})/(?P<step>[0-9]+)"
 _RANDOM = re.compile(r"(?P<low>[0-9]*)~(?P<high>[0-9]*)(?:/[0-9]+)?")
 _LARGE_STEP = re.compile(r"\*/(?P<step>[0-9]{1,9})")
 _NAMES = "|".join((*MONTH_NAMES, *WEEKDAY_NAMES))
+# Right or wrong, it stands where a field should: `3O`, `MONDAY-FRI`, `1–3`, `x`.
 _LOOKS_LIKE_FIELD = re.compile(
-    rf"[^A-Za-z./$_%=<>|;&][^A-Za-z.$_%=<>|;&]*|[A-Za-z]|(?:{_NAMES})[A-Z]*|(?i:(?:[0-9*]|{_NAMES})(?:[-,/0-9*HLW#~]|{_NAMES})*)|H\(\S+"
+    r"[^A-Za-z./$_%=<>|;&][^./$_%=<>|;&]{0,11}(?:/[0-9A-Za-z]{1,3})?|[A-Za-z]|H\(\S+"
+    rf"|(?:{_NAMES})[A-Z]*(?:[-,](?:{_NAMES})[A-Z]*)*|(?i:{_NAMES})(?i:[-,/0-9*L#~]|{_NAMES})*|[^A-Za-z.$_%=<>|;&]+"
 )
 FIELD_NAMES = " ".join(kind.name for kind in KINDS[1:])
 
@@ -123,11 +125,11 @@ def _check_step(kind: FieldKind, field: str, step: int) -> None:
 
 
 def fields_before_command(words: list[str]) -> int:
-    """How many of the words, from the first on, look like time fields, though they may be wrong ones."""
-    for place, word in enumerate(words):
+    """How many of the first five words, from the first on, look like time fields, though they may be wrong ones."""
+    for place, word in enumerate(words[:5]):
         if not _LOOKS_LIKE_FIELD.fullmatch(word):
             return place
-    return len(words)
+    return min(len(words), 5)
 
 
 def looks_like_times(text: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 LONGEST_NAME = 100
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
-_ENDS = frozenset({"&&", "||", ";", ";;", "|", "&", "(", ")", "{", "}", "then", "do", "else", "fi", "done"})
+_ENDS = frozenset({"&&", "||", ";", ";;", "|", "&", "(", ")", "{", "}", "$", "then", "do", "else", "fi", "done"})
 _BEFORE_PROGRAMS = _ENDS | {"!", "if", "elif", "while", "until", "exec", "time", "eval"}
 # Programs that start another one: their options that take a value, and how many words of their own they have.
 _WRAPPERS: dict[str, tuple[str, int]] = {

@@ -1,0 +1,363 @@
+"""Crontabs to jobs: the case files with their counts, then one fact a test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sexton.jobfiles.importers.choices import ImportChoices, UserRule
+from sexton.jobfiles.importers.crontab import import_crontab
+from sexton.jobfiles.importers.findings import Finding, Imported, ImportedJob, Verdict
+from sexton.jobfiles.importers.job_file import written
+from sexton.jobfiles.load import load_job_text
+
+CASES = Path(__file__).parent.parent / "cases" / "crontabs.txt"
+COUNTED = ("jobs", "env", "reboot", "disabled", "errors")
+
+
+def case_files() -> list[tuple[str, bytes]]:
+    """Each file of the cases with the line that opens it."""
+    parts = re.split(rb"^(#= FILE .*\n)", CASES.read_bytes(), flags=re.MULTILINE)[1:]
+    return [(head.decode().strip(), body) for head, body in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def imported(text: str, **choices: object) -> Imported:
+    return import_crontab(text.encode(), "crontab", ImportChoices(**choices))  # type: ignore[arg-type]  # test shorthand
+
+
+def the_job(text: str, **choices: object) -> ImportedJob:
+    (job,) = imported(text, **choices).jobs
+    return job
+
+
+def found(text: str, verdict: Verdict, **choices: object) -> list[Finding]:
+    return [finding for finding in imported(text, **choices).findings if finding.verdict is verdict and finding.line]
+
+
+def the_error(text: str, **choices: object) -> str:
+    (finding,) = found(text, Verdict.ERROR, **choices)
+    return finding.message
+
+
+# --------------------------------------------------------------------------------------------------- the case files
+
+
+@pytest.mark.parametrize(("head", "body"), case_files(), ids=[head[3:9].strip() for head, _ in case_files()])
+def test_a_case_file_gives_the_counts_of_its_header(head: str, body: bytes) -> None:
+    wanted = {what: int(number) for what, number in re.findall(r"(\w+)=(\d+)", head)}
+    choices = ImportChoices(has_user_column="user_column=yes" in head)
+    done = import_crontab(body, "crontab", choices)
+    assert {what: done.counts[what] for what in COUNTED} == {what: wanted[what] for what in COUNTED}
+    text, kept = written(done, ("imported",))
+    loaded = load_job_text(text)
+    assert [job.name for job in loaded.jobs] == [job.name for job in kept.jobs]
+    assert len(loaded.jobs) == wanted["jobs"]
+
+
+@pytest.mark.parametrize(("head", "body"), case_files(), ids=[head[3:9].strip() for head, _ in case_files()])
+def test_the_user_column_of_a_case_file_is_seen_without_being_told(head: str, body: bytes) -> None:
+    guessed = import_crontab(body, "crontab", ImportChoices())
+    told = import_crontab(body, "crontab", ImportChoices(has_user_column="user_column=yes" in head))
+    assert guessed.counts == told.counts
+
+
+@pytest.mark.parametrize(("head", "body"), case_files(), ids=[head[3:9].strip() for head, _ in case_files()])
+def test_every_line_of_a_case_file_is_counted_once(head: str, body: bytes) -> None:
+    done = import_crontab(body, "crontab", ImportChoices(has_user_column="user_column=yes" in head))
+    assert sum(done.counts.values()) == body.count(b"\n")
+
+
+# ------------------------------------------------------------------------------------------------------- the command
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "stdin"),
+    [
+        ("0 3 * * * tar x-$(date +\\%F).tgz", "tar x-$(date +%F).tgz", None),
+        ("0 3 * * * mail me%Hello%there", "mail me", "Hello\nthere\n"),
+        ("0 3 * * * mail me%100\\% sure", "mail me", "100% sure\n"),
+        ("0 3 * * * cat%", "cat", None),
+        ("0 3 * * * cat%a\\b", "cat", "a\\b\n"),
+        ("0 3 * * * echo a\\\\%b", "echo a\\\\", "b\n"),
+        ("0 3 * * *\techo  a   b", "echo  a   b", None),
+        ("@daily x # no comment to crond", "x # no comment to crond", None),
+    ],
+)
+def test_a_percent_ends_the_command_unless_it_is_escaped(line: str, command: str, stdin: str | None) -> None:
+    job = the_job(line + "\n")
+    assert job.keys["shell"] == command
+    assert job.keys.get("stdin") == stdin
+
+
+def test_another_shell_becomes_a_command_for_it() -> None:
+    job = the_job("SHELL=/bin/bash\n0 3 * * * [[ -e x ]] && y\n")
+    assert job.keys["command"] == ["/bin/bash", "-c", "[[ -e x ]] && y"]
+    assert "shell" not in job.keys
+
+
+def test_a_shell_that_is_no_path_is_an_error_and_its_jobs_do_not_run() -> None:
+    text = "SHELL=/bin/bash # mine\n0 3 * * * x\n"
+    assert "no path of a shell" in the_error(text)
+    assert the_job(text).keys["enabled"] is False
+
+
+def test_a_date_format_that_crond_cuts_off_is_told() -> None:
+    (finding,) = found("0 3 * * * tar czf /b-$(date +%F).tgz /x\n", Verdict.DIFFERS)
+    assert "date format" in finding.message
+
+
+# ------------------------------------------------------------------------------------------------------- assignments
+
+
+def test_assignments_hold_for_the_lines_below_them() -> None:
+    first, second = imported("A=1\n0 3 * * * x\nA='two words'\nB = b \n0 4 * * * y\n").jobs
+    assert first.keys["env"] == {"A": "1", "PATH": "/usr/bin:/bin"}
+    assert second.keys["env"] == {"A": "two words", "B": "b", "PATH": "/usr/bin:/bin"}
+
+
+def test_an_assignment_that_no_job_has_is_told() -> None:
+    (finding,) = found("0 3 * * * x\nLATE=1\n", Verdict.LEFT_OUT)
+    assert (finding.line, "LATE" in finding.message) == (2, True)
+
+
+def test_home_is_the_working_folder() -> None:
+    assert the_job("HOME=/var/lib/build\n@daily x\n").keys["cwd"] == "/var/lib/build"
+    assert the_job("@daily x\n", homes={"": "/home/deploy"}).keys["cwd"] == "/home/deploy"
+    assert "cwd" not in the_job("@daily x\n").keys
+
+
+def test_mailto_is_told_and_names_the_owner() -> None:
+    text = 'MAILTO="ops@shop.example"\n@daily x\n'
+    job = the_job(text)
+    assert job.keys["owner"] == "ops@shop.example"
+    assert job.keys["env"] == {"PATH": "/usr/bin:/bin"}
+    assert [finding.line for finding in found(text, Verdict.LEFT_OUT)] == [1]
+
+
+def test_mailto_stays_in_the_environment_of_a_command_that_reads_it() -> None:
+    job = the_job('MAILTO=a@b.example\n@daily report | mail "$MAILTO"\n')
+    assert job.keys["env"] == {"MAILTO": "a@b.example", "PATH": "/usr/bin:/bin"}
+
+
+def test_cron_tz_holds_until_the_next_one_and_an_empty_one_ends_it() -> None:
+    text = "CRON_TZ=Europe/Berlin\n@daily a\nCRON_TZ='Asia/Kathmandu'\n@daily b\nCRON_TZ=\n@daily c\n"
+    zones = [job.keys["timezone"] for job in imported(text, timezone="America/New_York").jobs]
+    assert zones == ["Europe/Berlin", "Asia/Kathmandu", "America/New_York"]
+
+
+def test_an_unknown_zone_is_an_error_and_its_jobs_do_not_run() -> None:
+    text = "CRON_TZ=Mars/Olympus\n@daily a\nCRON_TZ=UTC\n@daily b\n"
+    assert "CRON_TZ" in the_error(text)
+    assert [job.keys.get("enabled", True) for job in imported(text).jobs] == [False, True]
+
+
+def test_random_delay_is_jitter() -> None:
+    assert the_job("RANDOM_DELAY=10\n@daily x\n").keys["jitter"] == "10m"
+    assert "jitter" not in the_job("RANDOM_DELAY=soon\n@daily x\n").keys
+
+
+def test_variables_are_not_expanded() -> None:
+    job = the_job("PATH=$HOME/bin:$PATH\n@daily x\n")
+    assert job.keys["env"] == {"PATH": "$HOME/bin:$PATH"}
+
+
+# ----------------------------------------------------------------------------------------------------------- meaning
+
+
+def test_a_job_keeps_what_crond_does() -> None:
+    keys = the_job("*/5 * * * * x\n", timezone="Europe/Berlin").keys
+    assert keys["overlap"] == "allow"
+    assert keys["missed"] == {"policy": "skip", "start_within": "10m"}
+    assert keys["on_worker_lost"] == "fail"
+    assert keys["timezone"] == "Europe/Berlin"
+
+
+@pytest.mark.parametrize("command", ["flock -n /l x", "flock -xn /l x", "/usr/bin/flock -w 0 -n /l x", "run-one x"])
+def test_a_lock_that_leaves_is_overlap_skip(command: str) -> None:
+    assert the_job(f"* * * * * {command}\n").keys["overlap"] == "skip"
+
+
+def test_a_lock_that_waits_is_not() -> None:
+    assert the_job("* * * * * flock /l x\n").keys["overlap"] == "allow"
+
+
+def test_reboot_is_left_out_with_its_line() -> None:
+    text = "@daily x\n@reboot start\n"
+    assert [finding.line for finding in found(text, Verdict.LEFT_OUT)] == [2]
+    assert len(imported(text).jobs) == 1
+
+
+def test_a_job_that_is_commented_out_is_listed_and_written_when_asked() -> None:
+    text = "#0 5 * * * old\n# 0 5 * * * is a time\n#@daily older\n# @daily is an alias\n# m h dom mon dow command\n"
+    done = imported(text)
+    assert (done.jobs, [job.line for job in done.disabled]) == ((), [1, 2, 3])
+    asked = imported(text, with_disabled=True)
+    assert [job.keys["enabled"] for job in asked.jobs] == [False, False, False]
+
+
+def test_what_templates_show_is_no_job() -> None:
+    text = "# *  *  *  *  * user-name command to be executed\n# 0 5 * * 1 tar -zcf /var/backups/home.tgz /home/\n"
+    assert imported(text).counts["disabled"] == 0
+    assert imported(text, has_user_column=True).counts["disabled"] == 0
+
+
+# ------------------------------------------------------------------------------------------------------------- users
+
+SYSTEM = "17 * * * * root cd / && run-parts --report /etc/cron.hourly\n@daily www-data php /srv/artisan prune\n"
+
+
+def test_a_user_has_a_queue() -> None:
+    done = imported(SYSTEM)
+    assert [job.keys["queue"] for job in done.jobs] == ["root", "www-data"]
+    assert [job.name for job in done.jobs] == ["run-parts-cron.hourly", "artisan-prune"]
+    assert [job.keys["queue"] for job in imported(SYSTEM, queue="web01").jobs] == ["web01-root", "web01-www-data"]
+
+
+def test_a_user_can_be_left_to_sudo() -> None:
+    job = imported(SYSTEM, users=UserRule.SUDO).jobs[1]
+    assert job.keys["command"] == [
+        *("sudo", "-n", "-H", "-u", "www-data", "--", "env", "PATH=/usr/bin:/bin"),
+        *("/bin/sh", "-c", "php /srv/artisan prune"),
+    ]
+    assert job.keys["queue"] == "default"
+
+
+def test_a_system_crontab_is_known_by_its_path() -> None:
+    done = import_crontab(b"0 1 * * * backup /usr/bin/x\n", "/etc/cron.d/backup", ImportChoices())
+    assert done.jobs[0].keys["shell"] == "/usr/bin/x"
+
+
+# ------------------------------------------------------------------------------------------------------------ errors
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("0~59 3 * * * x", "H(0-59)"),
+        ("@every_minute x", "'* * * * *'"),
+        ("@600 x", "every: 600s"),
+        ("@every 5m x", "every: 5m"),
+        ("@dayly x", "@daily"),
+        ("@ daily x", "@daily"),
+        ("-*/15 * * * * x", "remove it"),
+        ("*/30 * * * * -ns x", "OpenBSD"),
+        ("1\t5\tcron.daily\tnice run-parts /etc/cron.daily", "anacrontab"),
+        ("60 * * * * x", "0-59"),
+        ("* 24 * * * x", "midnight is hour 0"),
+        ("22-4 * * * * x", "22-59,0-4"),
+        ("*/90 * * * * x", "every: 90m"),
+        ("5/15 * * * * x", "5-59/15"),
+        ("1, 2 * * * * x", "comma"),
+        ("0 0 31 2 * x", "never fires"),
+        ("0 3 * * /usr/bin/x --y", "4 time fields"),
+        ("0 3 * * tar czf x y", "4 time fields before 'tar'"),
+        ("0 */5 * * * * x", "neither seconds nor years"),
+        ("0 3 * * *", "no command"),
+        ("0 3 * * * %x", "before its first '%'"),
+        ("H 3 * * * x", "means nothing to crond"),
+        ("*/5 * * * MONDAY x", "MONDAY"),
+        ("A='open", "quote"),
+        ("A='a' b", "after its closing quote"),
+        ("=b", "no name"),
+        ("export A=b", "write A=b"),
+        ("SHELL /bin/bash", "write SHELL=/bin/bash"),
+        ("hello world", "neither a job"),
+        ("0 3 * * * x\0", "NUL"),
+        ("1–3 * * * * x", "EN DASH"),
+    ],
+)
+def test_a_line_that_means_nothing_says_what_to_write(line: str, said: str) -> None:
+    text = f"# one\n{line}\n@daily good\n"
+    (finding,) = found(text, Verdict.ERROR)
+    assert finding.line == 2
+    assert said in finding.message
+    assert [job.name for job in imported(text).jobs] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("0 3 * * * root", "no command"), ("0 3 * * * /usr/bin/x --y", "--no-system"), ("@daily", "no command")],
+)
+def test_a_line_without_its_user_says_so(line: str, said: str) -> None:
+    assert said in the_error(f"{line}\n", has_user_column=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- bytes
+
+
+def test_a_last_line_without_its_break_is_imported_with_a_warning() -> None:
+    text = "@daily a\n@daily b"
+    assert len(imported(text).jobs) == 2
+    assert [finding.line for finding in found(text, Verdict.DIFFERS)] == [2]
+
+
+def test_carriage_returns_are_no_part_of_commands() -> None:
+    done = imported("A=1\r\n@daily x\r\n\r\n")
+    assert done.jobs[0].keys["shell"] == "x"
+    assert done.jobs[0].keys["env"] == {"A": "1", "PATH": "/usr/bin:/bin"}
+    assert any("CR LF" in finding.message for finding in done.findings)
+
+
+def test_a_byte_order_mark_is_removed_and_utf_16_read() -> None:
+    for data in (b"\xef\xbb\xbf@daily x\n", "@daily x\n".encode("utf-16")):
+        done = import_crontab(data, "crontab", ImportChoices())
+        assert [job.keys["shell"] for job in done.jobs] == ["x"]
+        assert any("byte-order mark" in finding.message for finding in done.findings)
+
+
+def test_latin_1_is_read_and_told() -> None:
+    done = import_crontab("@daily a\n@daily x /stra\xdfe\n".encode("latin-1"), "crontab", ImportChoices())
+    assert done.jobs[1].keys["shell"] == "x /stra\xdfe"
+    assert [f.line for f in done.findings if "not UTF-8" in f.message] == [2]
+
+
+def test_what_no_job_file_can_hold_becomes_an_error() -> None:
+    done = imported(f"@daily {'x' * 270_000}\n@daily good\n")
+    assert done.counts["errors"] == 1
+    long_value = imported(f"A={'x' * 140_000}\n@daily x\n")
+    _, kept = written(long_value, ())
+    assert kept.has_errors
+    assert (kept.counts["jobs"], kept.counts["errors"]) == (0, 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("/srv/shop/bin/daily-report --to a", "daily-report"),
+        ("cd /srv && ./bin/console orders:import >> log 2>&1", "console-orders-import"),
+        ("flock -n /tmp/l /srv/bin/feed.sh", "feed"),
+        ("[ -x /usr/lib/clean ] && if [ ! -d /run ]; then /usr/lib/clean; fi", "clean"),
+        ("command -v sa1 > /dev/null && sa1 1 1", "sa1"),
+        ("A=1 nice -n 19 ionice -c 3 timeout -k 5 60 sudo -u x backup", "backup"),
+        ("php /srv/artisan queue:prune", "artisan-queue-prune"),
+        ("python3 -u /opt/sync_users.py", "sync_users"),
+        ("'unclosed", "unclosed"),
+        ("$(which x)", "which"),
+        ("ünïcode", "n-code"),
+        ("%%%", "job"),
+    ],
+)
+def test_a_name_says_what_the_command_runs(command: str, name: str) -> None:
+    assert the_job(f"@daily {command}\n".replace("%", "\\%")).name == name
+
+
+def test_names_are_unique_whatever_the_case_and_the_same_each_time() -> None:
+    text = "@daily find /a\n@daily find /b\n@daily FIND /b\n@daily find /a\n"
+    names = [job.name for job in imported(text, prefix="web01-").jobs]
+    assert names == [job.name for job in imported(text, prefix="web01-").jobs]
+    assert len({name.lower() for name in names}) == 4
+    assert names[:2] == ["web01-find", "web01-find-b"]
+
+
+def test_the_file_tells_line_and_place_of_each_job_and_what_differs() -> None:
+    text, _ = written(imported("* * * * * flock -n /l x\n"), ("By me",))
+    keys: Mapping[str, object] = dict(part.split(": ", 1) for part in text.splitlines() if ": " in part)
+    assert "# By me" in text
+    assert "# crontab:1\n  #   * * * * * flock -n /l x\n  # differs: its lock" in text
+    assert keys["    overlap"] == "skip"
