@@ -122,7 +122,9 @@ def test_every_default_and_example_satisfies_its_own_schema() -> None:
 
 
 def test_every_key_is_described() -> None:
+    page = (ROOT / "docs" / "job-files.md").read_text(encoding="utf-8")
     for key in JOB_KEYS:
+        assert re.search(f"[`{{]{key.name}\\b", page), f"docs/job-files.md does not know {key.name}"
         assert key.meaning.endswith("."), key.name
         assert job_file_schema()["$defs"][f"key-{key.name}"]["description"].startswith(key.meaning)
 
@@ -145,7 +147,11 @@ def test_a_job_has_one_target_and_arguments_only_for_python(keys: str, is_right:
     assert (not editor_refuses(text)) is is_valid(text) is is_right
 
 
-def test_a_job_without_a_schedule_is_refused() -> None:
+def test_a_job_without_a_schedule_and_keys_that_no_table_has_are_refused() -> None:
+    assert editor_refuses("version: 1\njobs: {}\nmore: 1\n")
+    assert editor_refuses("version: 1\njobs: {}\ndefaults: {queues: a}\n")
+    assert editor_refuses("version: 2\njobs: {}\n")
+    assert editor_refuses("version: 1\njobs:\n  a b: {schedule: '0 5 * * *', shell: x}\n")
     assert editor_refuses("version: 1\njobs:\n  a: {shell: x}\n")
 
 
