@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,20 +25,20 @@ def case_files() -> list[tuple[str, bytes]]:
     return [(head.decode().strip(), body) for head, body in zip(parts[::2], parts[1::2], strict=True)]
 
 
-def imported(text: str, **choices: object) -> Imported:
-    return import_crontab(text.encode(), "crontab", ImportChoices(**choices))  # type: ignore[arg-type]  # test shorthand
+def imported(text: str, **choices: Any) -> Imported:
+    return import_crontab(text.encode(), "crontab", ImportChoices(**choices))
 
 
-def the_job(text: str, **choices: object) -> ImportedJob:
+def the_job(text: str, **choices: Any) -> ImportedJob:
     (job,) = imported(text, **choices).jobs
     return job
 
 
-def found(text: str, verdict: Verdict, **choices: object) -> list[Finding]:
+def found(text: str, verdict: Verdict, **choices: Any) -> list[Finding]:
     return [finding for finding in imported(text, **choices).findings if finding.verdict is verdict and finding.line]
 
 
-def the_error(text: str, **choices: object) -> str:
+def the_error(text: str, **choices: Any) -> str:
     (finding,) = found(text, Verdict.ERROR, **choices)
     return finding.message
 
