@@ -16,6 +16,7 @@ from sexton_tui.cli.month_drawing import (
     available_text,
     busy_style,
     change_text,
+    local_text,
     mark_text,
     month_lines,
     short_change_text,
@@ -130,3 +131,9 @@ def test_when_a_claim_becomes_available_is_on_the_clock_of_the_zone() -> None:
     assert available_text(tick, timedelta(seconds=5), BERLIN) == "01:59:55"
     assert available_text(tick, timedelta(seconds=10), BERLIN) == "03:00:00"
     assert available_text(tick, timedelta(days=2), BERLIN) == "03-31 02:59:50"
+
+
+def test_local_times_have_a_fraction_only_where_the_tick_has_one() -> None:
+    tick = datetime(2026, 3, 29, 1, tzinfo=UTC)
+    assert local_text(tick, BERLIN) == "Sun 2026-03-29 03:00:00 CEST"
+    assert local_text(tick + timedelta(milliseconds=50), BERLIN) == "Sun 2026-03-29 03:00:00.050 CEST"

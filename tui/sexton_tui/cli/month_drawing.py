@@ -139,6 +139,13 @@ def short_change_text(change: ClockChange) -> str:
     return f"clock {'-' if change.skips < timedelta(0) else '+'}{format_duration(abs(change.skips))} today"
 
 
+def local_text(tick: datetime, zone: ZoneInfo) -> str:
+    """``Sun 2026-03-29 03:00:00 CEST``; with milliseconds where the tick has some."""
+    local = tick.astimezone(zone)
+    fraction = f".{local.microsecond // 1000:03}" if local.microsecond else ""
+    return f"{local:%a %Y-%m-%d %H:%M:%S}{fraction} {local:%Z}"
+
+
 def available_text(tick: datetime, delay: timedelta, zone: ZoneInfo) -> str:
     """When a tick's claim becomes available, on the zone's clock to the second; with its date where that is another."""
     local, available = tick.astimezone(zone), (tick + delay).astimezone(zone)

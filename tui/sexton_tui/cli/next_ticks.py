@@ -19,6 +19,7 @@ from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.month_drawing import (
     available_text,
     change_text,
+    local_text,
     month_lines,
     short_change_text,
     short_mark_text,
@@ -173,8 +174,7 @@ def _show_ticks(asked: _Asked, ticks: Sequence[datetime], output: Output) -> Non
     zone = load_zone(asked.zone)
     columns = [Column("tick", "UTC"), Column("local", asked.zone)]
     rows: list[dict[str, Any]] = [
-        {"tick": tick, "local": f"{(local := tick.astimezone(zone)):%a %Y-%m-%d %H:%M:%S %Z}", "offset": f"{local:%z}"}
-        for tick in ticks
+        {"tick": tick, "local": local_text(tick, zone), "offset": f"{tick.astimezone(zone):%z}"} for tick in ticks
     ]
     if asked.rules is not None and asked.rules.jitter:
         columns.append(Column("available"))
