@@ -131,7 +131,7 @@ def job_files(draw: st.DrawFn) -> str:
     return f"version: 1\ndefaults: {defaults}\njobs:\n{''.join(jobs)}"
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(job_files())
 def test_what_validate_takes_an_editor_takes(text: str) -> None:
     together = ("has no tick", "no tick", "never fires", "max_delay is shorter", "follows elapsed time")
@@ -139,7 +139,7 @@ def test_what_validate_takes_an_editor_takes(text: str) -> None:
     assert schema_faults(yaml_values(text)) == [], text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(job_files(), st.sampled_from([key.name for key in JOB_KEYS]), st.sampled_from(["{oops: 1}", "!", "[{a: [b]}]"]))
 def test_a_faulty_value_is_refused_by_both(text: str, key: str, value: str) -> None:
     spoilt = text + f"  spoilt: {{schedule: '0 5 * * *', shell: x, {key}: {value}}}\n"

@@ -14,6 +14,7 @@ from sexton.errors import InvalidJobFile
 from sexton.jobfiles.keys import JOB_KEYS
 from sexton.jobfiles.load import load_job_text
 from sexton.jobfiles.schema import job_file_schema
+from tests.support.command_line import CommandLine
 from tests.support.editor_view import editor_refuses, schema_faults, toml_values, validator, yaml_values
 
 ROOT = Path(__file__).parent.parent.parent
@@ -46,6 +47,14 @@ def whole_job_files() -> list[tuple[str, str]]:
 def test_it_is_a_schema_of_its_draft() -> None:
     Draft202012Validator.check_schema(job_file_schema())
     assert json.loads(json.dumps(job_file_schema())) == job_file_schema()
+
+
+def test_the_command_prints_it(tmp_path: Path) -> None:
+    done = CommandLine(tmp_path).run("schema")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == job_file_schema()
+    assert json.loads(done.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert json.loads(done.stdout)["$id"].startswith("urn:")
 
 
 @pytest.mark.parametrize(("name", "text"), [pytest.param(*one, id=one[0]) for one in whole_job_files()])
