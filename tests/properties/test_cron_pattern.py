@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sexton.cron_expression import CronExpression
@@ -61,7 +61,7 @@ def is_taken(text: str) -> bool:
     return True
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts)
 @example("@DAILY")
 @example(" 59 23 31 12 7 ")
