@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from sexton.inputs import own_inputs
+from sexton.jobfiles.load import load_job_text
+from sexton.jobfiles.plan import plan_changes
+from sexton.jobfiles.saved_plans import SavedPlan, save_plan
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, CurrentJob, JobChange, Store, StoreOptions
 from sexton.store.schema import upgrade
@@ -198,22 +202,21 @@ def test_a_tenth_may_go_at_once_and_more_by_its_number(store: Store, tmp_path: P
     assert sorted(jobs_of(store)) == sorted(names[9:])
 
 
-def test_a_saved_plan_retires_no_more_than_it_might_have_now(
+def test_a_saved_plan_may_retire_no_more_than_its_limit_either(
     store: Store, tmp_path: Path, command: CommandLine
 ) -> None:
-    names = [f"job-{number:02}" for number in range(20)]
-    apply(command, write(tmp_path, *map(job, names)))
-    write(tmp_path, *map(job, names[2:]))
-    assert command.run("plan", "jobs.yaml", "--prune", "--out", "p.plan").returncode == 0
-    limited = ("plan", "jobs.yaml", "--prune", "--prune-limit", "2", "--out", "limited.plan")
-    assert command.run(*limited).returncode == 0
-    others = [JobChange(ChangeKind.RETIRE, one.job_id) for name, one in jobs_of(store).items() if name > "job-15"]
-    (tmp_path / "jobs.yaml").write_text("version: 1\njobs: {}\n")
-    store.edits.edit(others, "bob@desk")
-    done = command.run("apply", "--plan", "p.plan", "--yes")
-    assert done.returncode == 1
-    assert "is retired: bob@desk retired it" in done.stderr
-    assert len(jobs_of(store)) == 16
+    apply(command, write(tmp_path, *map(job, "abcd")))
+    everything = plan_changes(
+        load_job_text("version: 1\njobs: {}\n"), store.edits.current_jobs(), prune=True, prune_limit=4
+    )
+    cluster_id = store.terms.cluster().cluster_id
+    for limit, code in ((None, 1), (3, 1), (4, 0)):
+        saved = SavedPlan(everything, cluster_id, own_inputs().inputs_id, store.now(), "x", (), limit)
+        save_plan(tmp_path / "p.plan", saved)
+        done = command.run("apply", "--plan", "p.plan", "--yes")
+        assert done.returncode == code
+        assert len(jobs_of(store)) == (4 if code else 0)
+        assert ("--prune would retire 4 of 4 jobs" in done.stderr) is bool(code)
 
 
 # --- saved plans ------------------------------------------------------------------------------------------------------
