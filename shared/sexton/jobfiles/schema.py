@@ -49,7 +49,9 @@ def _job() -> JsonSchema:
         "properties": {key.name: _reference(key.name) for key in JOB_KEYS},
         "required": ["schedule"],
         "oneOf": [{"required": [target]} for target in TARGETS],
-        "dependentRequired": {"args": ["python"], "kwargs": ["python"]},
+        # said so, and not by dependentRequired, because taplo knows the words of draft 7 only
+        "if": {"anyOf": [{"required": ["args"]}, {"required": ["kwargs"]}]},
+        "then": {"required": ["python"]},
         "additionalProperties": False,
     }
 
