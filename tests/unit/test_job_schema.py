@@ -196,7 +196,8 @@ def test_these_faults_only_validate_sees(text: str) -> None:
 
 def test_most_of_what_must_be_refused_is_refused_in_an_editor_too() -> None:
     definitions = json.loads((CASES / "refused_definitions.json").read_text(encoding="utf-8"))
-    texts = {case["id"]: case["input"] for case in definitions if "\0" not in case["input"]}
+    texts = {case["id"]: case["input"] for case in definitions}
+    texts = {name: text for name, text in texts.items() if "&" not in text and len(text) < 10_000}  # no exploding ones
     seen = {name for name, text in texts.items() if editor_refuses(text)}
     assert len(seen) >= 0.6 * len(texts), sorted(set(texts) - seen)
     schedules = json.loads((CASES / "refused_schedules.json").read_text(encoding="utf-8"))
