@@ -51,7 +51,8 @@ class DayRule:
     nearest_workdays: tuple[int, ...] = ()  # 15W
     nth_weekdays: tuple[tuple[int, int], ...] = ()  # MON#2 is (1, 2)
     last_weekdays: int = 0  # 5L
-    is_every_day: bool = field(init=False, repr=False, compare=False)
+    only_weekdays: int = field(init=False, repr=False, compare=False)
+    """The weekdays, where nothing else is asked of a day; 0 elsewhere."""
     plain_days: tuple[int, ...] | None = field(init=False, repr=False, compare=False)
     """Without L, W and #: `days_of` by the first weekday, before the month's length is asked."""
 
@@ -59,9 +60,10 @@ class DayRule:
         specials = (self.last_day_offsets, self.last_workday, self.nearest_workdays)
         has_specials = any((*specials, self.nth_weekdays, self.last_weekdays))
         plain = _plain_days(self.days, self.weekdays, self.both_must_match)
-        is_every_day = self.months == _EVERY_MONTH and all(days & _EVERY_DAY == _EVERY_DAY for days in plain)
+        names_days = self.days != _EVERY_DAY or not self.both_must_match
+        depends_on_month = has_specials or names_days or self.months != _EVERY_MONTH
         object.__setattr__(self, "plain_days", None if has_specials else plain)
-        object.__setattr__(self, "is_every_day", is_every_day)
+        object.__setattr__(self, "only_weekdays", 0 if depends_on_month else self.weekdays)
 
     def days_of(self, first_weekday: int, length: int) -> int:
         """The matching days (bits 1 to `length`) of a month that the month field names."""

@@ -16,6 +16,7 @@ SEARCH_YEARS = 100
 FIRST_YEAR, LAST_YEAR = 2, 9_990  # one step inside what datetime can say, in every zone
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _EPOCH_WEEKDAY = 4  # a Thursday; 0 is Sunday
+_EVERY_WEEKDAY, _TWO_WEEKS = 0b1111111, 0b10000001  # times a set of weekdays: that week and the one after it
 _date_of = date.fromordinal
 
 
@@ -55,7 +56,7 @@ class Readings:
         object.__setattr__(self, "_last_time", last)
         object.__setattr__(self, "_first_in_hour", first % 3600)
         object.__setattr__(self, "_first_second", first % 60)
-        object.__setattr__(self, "_period", self._find_period() if self.days.is_every_day else 0)
+        object.__setattr__(self, "_period", self._find_period() if self.days.only_weekdays == _EVERY_WEEKDAY else 0)
 
     def _find_period(self) -> int:
         seconds, minutes = self.seconds.bit_count(), self.minutes.bit_count()
@@ -71,10 +72,18 @@ class Readings:
             return reading + (self._first_time - reading) % self._period
         day = reading // DAY_SECONDS
         time = reading - day * DAY_SECONDS
+        rule = self.days
+        if rule.only_weekdays:
+            week = _TWO_WEEKS * rule.only_weekdays >> (day + _EPOCH_WEEKDAY) % 7
+            if week & 1:
+                match = self._time_from(time) if time > self._first_time else self._first_time
+                if match >= 0:
+                    return day * DAY_SECONDS + match
+                week -= 1
+            return (day - 1 + (week & -week).bit_length()) * DAY_SECONDS + self._first_time
         on = _date_of(day + _EPOCH_ORDINAL)
         year, month, month_day = on.year, on.month, on.day
         first = day - month_day + 1
-        rule = self.days
         months, plain = rule.months, rule.plain_days
         last_year = min(year + SEARCH_YEARS, LAST_YEAR)
         while year <= last_year:
@@ -105,6 +114,13 @@ class Readings:
         day = reading // DAY_SECONDS
         time = reading - day * DAY_SECONDS
         rule, months = self.days, self.days.months
+        if rule.only_weekdays:
+            weekday = (day + _EPOCH_WEEKDAY) % 7 + 7
+            week = _TWO_WEEKS * rule.only_weekdays & (2 << weekday) - 1
+            if week >> weekday and (match := self._time_upto(time)) >= 0:
+                return day * DAY_SECONDS + match
+            week &= (1 << weekday) - 1
+            return (day - weekday + week.bit_length() - 1) * DAY_SECONDS + self._last_time
         on = _date_of(day + _EPOCH_ORDINAL)
         year, month, month_day = on.year, on.month, on.day
         first = day - month_day + 1
