@@ -292,3 +292,26 @@ def test_a_loaded_job_knows_where_it_stands() -> None:
     assert isinstance(job, LoadedJob)
     assert (job.file, job.line, job.column) == ("full.yaml", 8, 3)
     assert job.renamed_from_at == (43, 19)
+
+
+def test_reading_goes_on_after_what_is_no_yaml_and_nothing_is_said_that_only_follows_from_it() -> None:
+    content = (
+        "version: 1\njobs:\n"
+        "  a:\n    schedule: '0 5 * * *'\n    command [x]\n    queue: slow\n"
+        "  b:\n    schedule: '61 * * * *'\n    description: 'it's'\n    command: [x]\n"
+        "  c\n    schedule: '0 5 * * *'\n    command: [x]\n"
+        "  d:\n    schedule: '61 * * * *'\n    command: [x]\n    tags: [a, b\n"
+        "  e:\n    shell: echo: a: b\n    schedule: */5 * * * *\n"
+    )
+    with pytest.raises(InvalidJobFile) as refused:
+        load_job_text(content)
+    places = [(one.line, one.column) for one in refused.value.problems]
+    assert places == [(5, 5), (8, 15), (9, 22), (11, 3), (15, 15), (17, 11), (19, 16), (20, 15)]
+
+
+def test_more_faults_than_can_be_told_end_the_reading() -> None:
+    jobs = "".join(f"  j{number}:\n    command [x]\n" for number in range(200))
+    with pytest.raises(InvalidJobFile) as refused:
+        load_job_text(f"version: 1\njobs:\n{jobs}")
+    assert "more faults like this one follow" in refused.value.problems[-1].message
+    assert len(refused.value.problems) < 100

@@ -283,7 +283,7 @@ class TestFaults:
             ("jobs = [Job('a', schedule='@daily', shell='x', env={1: 'x'})]", "2:53: env: the name 1 is a number"),
             ("jobs = [Job('a', schedule='@daily', shell='x', priority=1e999)]", "2:57: priority: 'inf' is not"),
             (
-                "from datetime import timedelta as t\njobs = [Job('a', schedule='@daily', shell='x', jitter=t(0, 0, 1))]",
+                "from datetime import timedelta as t\njobs = [Job('a', shell='', schedule='@daily', jitter=t(0, 0, 1))]",
                 "3:55: jitter:",
             ),
         ],

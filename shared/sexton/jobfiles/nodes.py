@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sexton.jobfiles.problems import shown
 
 MAX_DEPTH = 32
+MAX_VALUES = 2_000_000  # of one file: 200,000 jobs of ten
 
 
 @dataclass(frozen=True, slots=True)

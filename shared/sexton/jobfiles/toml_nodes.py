@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from sexton.jobfiles.nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
+from sexton.jobfiles.nodes import MAX_DEPTH, MAX_VALUES, Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.toml_tables import Table, Tables
 from sexton.jobfiles.toml_values import scalar_of, text_of
@@ -61,6 +61,7 @@ class _Reader:
     def __init__(self, text: str, problems: FileProblems) -> None:
         self._text = text
         self._at = 0
+        self._values = 0
         self._problems = problems
         self._tables = Tables(problems)
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -165,6 +166,9 @@ class _Reader:
         start = self._at
         if depth > MAX_DEPTH:
             raise _Fault(start, f"is nested deeper than {MAX_DEPTH} levels", is_last=True)
+        self._values += 1
+        if self._values > MAX_VALUES:
+            raise _Fault(start, f"the file holds more than {MAX_VALUES} values; split it into several", is_last=True)
         first = self._text[start : start + 1]
         if first == "[":
             return self._array(depth), None

@@ -44,12 +44,15 @@ def report_fault(text: str, error: yaml.MarkedYAMLError, problems: FileProblems,
         message = "a tab stands in the indentation; YAML takes blanks only, so replace it by blanks"
     elif "maximum nesting depth" in problem:
         message = f"is nested deeper than {MAX_DEPTH} levels"
-    elif (odd := _ODD_BLANK.search(here) or _ODD_BLANK.search(started)) is not None:
-        at = (line, odd.start()) if odd.string == here else (began[0], odd.start())
-        message = f"U+{ord(odd[0]):04X} stands in this line and looks like a blank; replace it by an ordinary one"
+    elif (odd := _odd_blank(lines, (line, began[0], line - 1))) is not None:
+        at, odd_blank = odd
+        message = f"U+{ord(odd_blank):04X} stands in this line and looks like a blank; replace it by an ordinary one"
     elif "end of stream" in problem:
         at = began
         message = f"the quoted text {shown(started[began[1] :])} does not end; close its quotes"
+    elif "mapping values are not allowed" in problem and (keyless := _keyless_line_above(lines, line)) is not None:
+        at = (keyless, _indentation(lines[keyless]))
+        message = f"{shown(lines[keyless].strip())} is no key with a value; write 'key: value', or a ':' at its end"
     elif "mapping values are not allowed" in problem:
         where = f"a ':' stands where none can be in {shown(here.strip())}"
         message = f"{where}; quote the text it belongs to, or mend the indentation"
@@ -112,6 +115,22 @@ def spare_jobs_of(root: Node | None, faulty_lines: list[int], problems: FileProb
 
 def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
+
+
+def _odd_blank(lines: list[str], numbers: tuple[int, ...]) -> tuple[tuple[int, int], str] | None:
+    """Place and character of what looks like a blank in the first of these lines that has one."""
+    for number in numbers:
+        if 0 <= number < len(lines) and (match := _ODD_BLANK.search(lines[number])):
+            return (number, match.start()), match[0]
+    return None
+
+
+def _keyless_line_above(lines: list[str], line: int) -> int | None:
+    """The line above, if this one is indented below it as below a key, and it is none."""
+    above = next((number for number in range(line - 1, -1, -1) if lines[number].strip()), None)
+    if above is None or _indentation(lines[above]) >= _indentation(lines[line]):
+        return None
+    return above if ":" not in lines[above] and not lines[above].lstrip().startswith(("-", "#")) else None
 
 
 def _why_no_key(here: str, column: int) -> str:

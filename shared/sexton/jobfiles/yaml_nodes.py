@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
-from sexton.jobfiles.nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence, kind_of
+from sexton.jobfiles.nodes import MAX_DEPTH, MAX_VALUES, Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.yaml_faults import report_fault, report_odd_breaks, spare_jobs_of, without_line
 
@@ -53,7 +54,8 @@ def parse(text: str, problems: FileProblems) -> Node | None:
             text = repaired
         except _Unreadable:
             return None
-    problems.add_at(1, 1, "has more faults of this kind than are told at once; mend these and try again")
+    told = problems.found[-1]
+    problems.add_at(told.line, told.column, "more faults like this one follow; mend these and try again")
     return None
 
 
@@ -73,6 +75,7 @@ class _Builder:
         self._problems = problems
         self._anchors: dict[str, Node | None] = {}  # None: still being read
         self._aliased_nodes = 0
+        self._values = 0
         self._root: Node | None = None
         self._stack: list[_Open] = []
         self.reported: list[object] = []
@@ -128,8 +131,8 @@ class _Builder:
     def _resolve(self, event: yaml.AliasEvent) -> Node:
         anchor = str(event.anchor)
         if anchor not in self._anchors:
-            self._add(event, f"*{anchor} names no anchor before it; if it is a cron expression, quote the schedule")
-            raise _Unreadable
+            mark: Any = event.start_mark  # of the C reader, which has what the other has
+            raise yaml.MarkedYAMLError(None, mark, f"*{anchor} names no anchor before it", mark)
         node = self._anchors[anchor]
         if node is None:
             self._add(event, f"*{anchor} stands inside what it names; write the value out")
@@ -142,6 +145,10 @@ class _Builder:
 
     def _put(self, node: Node) -> None:
         """``node`` is complete: into what is open it goes."""
+        self._values += 1
+        if self._values > MAX_VALUES:
+            self._report(node.line, node.column, f"the file holds more than {MAX_VALUES} values; split it into several")
+            raise _Unreadable
         if not self._stack:
             self._root = node
             return
@@ -216,7 +223,8 @@ def _repair(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> s
     is_schedule = key["key"] in ("schedule", "cron") if key is not None else _CRON.match(value) is not None
     what = "quote the schedule" if is_schedule else "quote the value"
     message = f"the value {value} starts with {value[0]!r}, which YAML reserves; {what}: {_quoted(value)}"
-    problems.add_at(mark.line + 1, mark.column + 1, message)
+    is_all = value.startswith("*") and " " not in value  # what it is besides follows from it
+    (problems.add_first_at if is_all else problems.add_at)(mark.line + 1, mark.column + 1, message)
     lines[mark.line] = f"{here[: mark.column]}{_quoted(value)}{match['after']}"
     return "\n".join(lines)
 
