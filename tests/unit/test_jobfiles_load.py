@@ -310,7 +310,7 @@ def test_reading_goes_on_after_what_is_no_yaml_and_nothing_is_said_that_only_fol
 
 
 def test_more_faults_than_can_be_told_end_the_reading() -> None:
-    jobs = "".join(f"  j{number}:\n    command [x]\n" for number in range(200))
+    jobs = "".join(f"  j{number}:\n    shell: x\n    command [x]\n" for number in range(200))
     with pytest.raises(InvalidJobFile) as refused:
         load_job_text(f"version: 1\njobs:\n{jobs}")
     assert "more faults like this one follow" in refused.value.problems[-1].message
