@@ -38,9 +38,13 @@ class CommandLine:
         self.folder = folder
 
     def run(
-        self, *arguments: str, env: Mapping[str, str] | None = None, answer: Callable[[], str] | None = None
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        answer: Callable[[], str] | None = None,
+        stdin: bytes = b"",
     ) -> subprocess.CompletedProcess[str]:
-        """Run `sexton ARGUMENTS` to its end and return exit code and outputs.
+        """Run `sexton ARGUMENTS` to its end, with `stdin` piped into it, and return exit code and outputs.
 
         There is no terminal to ask on, unless `answer` is given: what it returns is what a person types when asked.
         """
@@ -49,7 +53,7 @@ class CommandLine:
         with (
             self._in_folder(),
             mock.patch.dict(os.environ, environment, clear=True),
-            mock.patch("sys.stdin", io.StringIO() if answer is None else _Person(answer)),
+            mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)) if answer is None else _Person(answer)),
             contextlib.redirect_stdout(output),
             contextlib.redirect_stderr(errors),
         ):

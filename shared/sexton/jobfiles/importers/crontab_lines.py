@@ -195,7 +195,7 @@ def _read_job(text: str, *, has_user: bool) -> JobLine | AtBoot | BadLine:
     if count < 5:
         before = f"before {shown(words[count])}" if count < len(words) else "and no command"
         fields = "1 time field" if count == 1 else f"{count} time fields"
-        return BadLine(f"has {fields} {before}; crond wants five ({FIELD_NAMES}) and a command")
+        return BadLine(f"has {fields} {before}; write the missing ones: {FIELD_NAMES}, then the command")
     if len(words) > 5 and looks_like_a_field(words[5]) and not any(word.endswith(",") for word in words[:5]):
         return BadLine(_sixth_field(words[5]))
     parts = _BLANKS.split(text, maxsplit=5)
