@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test edits trials check lint campaigns sim bench bench-cluster clean services
+.PHONY: help demo cluster compose-test test edits trials check lint campaigns sim bench bench-cluster bench-schedules schedules-soak clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -66,6 +66,12 @@ bench-cluster: $(READY) services ## the figures of a real cluster: takeovers, la
 	@for one in $(ONE); do \
 	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one $(ARGS) || exit 1; \
 	done
+
+bench-schedules: $(READY) ## the figures of schedules beside croniter, cronsim and APScheduler (ARGS="--rounds 3")
+	@$(VENV)/bin/python -m bench.schedules $(ARGS)
+
+schedules-soak: $(READY) ## random schedules around every change of every zone's clock, 1990 to 2040 (ARGS="--share 1/2")
+	@$(VENV)/bin/python -m tests.support.transition_trials $(ARGS)
 
 clean: ## remove the environment, caches and the demo's data
 	@rm -rf $(VENV) .sexton .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist snapshot_report.html

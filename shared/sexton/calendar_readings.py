@@ -59,6 +59,10 @@ class CalendarReadings:
 
     def first_from(self, reading: int) -> int | None:
         """The first reading at or after ``reading``; None when the calendar ends before it."""
+        if not self._in_months:
+            first, stride = self._at(self._start_day), self._step * DAY_SECONDS
+            found = first + max(-((first - reading) // stride), 0) * stride
+            return found if found < _LAST_DAY * DAY_SECONDS else None
         number = max(self._number_upto(reading), 0)
         while (day := self._day(number)) is None or (day < _LAST_DAY and self._at(day) < reading):
             number += 1
@@ -66,6 +70,9 @@ class CalendarReadings:
 
     def last_upto(self, reading: int) -> int | None:
         """The last reading at or before ``reading``; None when it lies before the start."""
+        if not self._in_months:
+            first, stride = self._at(self._start_day), self._step * DAY_SECONDS
+            return None if reading < first else reading - (reading - first) % stride
         number = self._number_upto(reading)
         while number >= 0:
             day = self._day(number)
