@@ -168,6 +168,42 @@ def test_at_a_real_terminal_ctrl_c_ends_the_question(store: Store, tmp_path: Pat
     assert jobs_of(store) == {}
 
 
+# --- renames ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_rename_keeps_cursor_history_and_what_is_hashed(store: Store, tmp_path: Path, command: CommandLine) -> None:
+    apply(command, write(tmp_path, job("old", "jitter: 1m")))
+    before = jobs_of(store)["old"]
+    store.edits.trigger(before.job_id, "test")
+    cursor = store.reads.job("old").cursor
+    renamed = job("new", "jitter: 1m, renamed_from: old")
+    apply(command, write(tmp_path, renamed))
+    after = jobs_of(store)["new"]
+    assert (after.job_id, after.revision, after.hash_seed) == (before.job_id, 2, "old")
+    assert store.reads.job("new").cursor == cursor
+    assert len(store.reads.ticks_page("new").claims) == 1
+    again = command.run("apply", "jobs.yaml")  # the key has done its work
+    assert (again.returncode, again.stdout) == (0, "Nothing to change: 1 unchanged.\n")
+    apply(command, write(tmp_path, renamed.replace("new:", "New:").replace("renamed_from: old", "queue: q")))
+    assert (jobs_of(store)["New"].job_id, jobs_of(store)["New"].revision) == (before.job_id, 3)
+
+
+def test_a_rename_that_contradicts_the_files_or_the_cluster_is_refused_at_its_place(
+    store: Store, tmp_path: Path, command: CommandLine
+) -> None:
+    apply(command, write(tmp_path, job("old")))
+    for jobs, why in (
+        ((job("old"), job("new", "renamed_from: old")), "old is still in the files"),
+        ((job("new", "renamed_from: odl"),), "the cluster knows neither odl nor new"),
+        ((job("new", "renamed_from: old"), job("newer", "renamed_from: OLD")), "is also what new was"),
+    ):
+        done = command.run("apply", write(tmp_path, *jobs), "--yes")
+        assert done.returncode == 1
+        assert f"jobs.yaml:{2 + len(jobs)}:" in done.stderr
+        assert why in done.stderr
+    assert {one.name: one.revision for one in jobs_of(store).values()} == {"old": 1}
+
+
 # --- prune ------------------------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from sexton.claims import Origin
+from sexton.claims import Origin, State
 from sexton.jobfiles.load import load_job_text
 from sexton.jobfiles.plan import plan_changes
 from sexton.jobfiles.writing import JobEntry, job_file_text
@@ -131,9 +131,9 @@ class LiveEdits:
             return connection.execute(query).scalar_one()
 
     def run_twice(self) -> list[tuple[int, datetime]]:
-        """Ticks with more than one run, though none was to be retried."""
+        """Ticks of which more than one run came to its end; one that was given back or lost is no end."""
         by_tick = (runs.c.job_id, runs.c.scheduled_at)
-        query = select(*by_tick).group_by(*by_tick).having(func.count() > 1)
+        query = select(*by_tick).where(runs.c.outcome != State.READY).group_by(*by_tick).having(func.count() > 1)
         with self.store.reads.snapshot() as connection:
             return [(row.job_id, row.scheduled_at) for row in connection.execute(query)]
 
