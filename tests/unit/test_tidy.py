@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -34,41 +36,42 @@ ENTRY_POINTS = {
 
 NAMES_FOR_REGISTRIES = ("py" + "pi", "http", "://")
 
-every_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.path))
+
+def offenders(found: Callable[[Module], object], among: Iterable[Module] = MODULES) -> dict[str, object]:
+    """What `found` finds in each of the modules, by path: one test a rule, not one a file."""
+    return {str(module.path): what for module in among if (what := found(module))}
 
 
-@every_module
-def test_a_file_has_one_subject_and_fits_on_some_screens(module: Module) -> None:
-    length = len(module.text.splitlines())
-    assert length <= LONGEST_FILE
+def test_a_file_has_one_subject_and_fits_on_some_screens() -> None:
+    def length(module: Module) -> int | None:
+        lines = len(module.text.splitlines())
+        return lines if lines > LONGEST_FILE else None
+
+    assert offenders(length) == {}
 
 
-@every_module
-def test_a_function_fits_on_a_screen(module: Module) -> None:
-    too_long = [
-        f"{node.name} has {length} lines"
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
-    ]
-    assert too_long == []
+def test_a_function_fits_on_a_screen() -> None:
+    def too_long(module: Module) -> list[str]:
+        return [
+            f"{node.name} has {length} lines"
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+        ]
+
+    assert offenders(too_long) == {}
 
 
-@every_module
-def test_a_name_says_what_is_inside(module: Module) -> None:
-    assert not EMPTY_WORDS & {*module.path.with_suffix("").parts}
+def test_a_name_says_what_is_inside() -> None:
+    assert offenders(lambda module: EMPTY_WORDS & {*module.path.with_suffix("").parts}) == {}
 
 
-@every_module
-def test_nothing_is_left_for_later(module: Module) -> None:
-    leftovers = LEFTOVERS.findall(module.text)
-    assert leftovers == []
+def test_nothing_is_left_for_later() -> None:
+    assert offenders(lambda module: LEFTOVERS.findall(module.text)) == {}
 
 
-@every_module
-def test_every_ignore_has_a_reason(module: Module) -> None:
-    unexplained = ignores_without_reason(module.text)
-    assert unexplained == []
+def test_every_ignore_has_a_reason() -> None:
+    assert offenders(lambda module: ignores_without_reason(module.text)) == {}
 
 
 def ignores_without_reason(text: str) -> list[str]:
@@ -90,20 +93,16 @@ def test_an_ignore_without_a_reason_is_seen() -> None:
     assert ignores_without_reason("x = 1  # type: " + "ignore[attr-defined]  # ships no types") == []
 
 
-@pytest.mark.parametrize(
-    "module",
-    [one for one in MODULES if one in product_modules() or is_within(one.name, "tests.support")],
-    ids=lambda one: str(one.path),
-)
-def test_a_module_says_what_it_is(module: Module) -> None:
-    assert not module.text.strip() or ast.get_docstring(module.tree), "the first thing in the file is its docstring"
+def test_a_module_says_what_it_is() -> None:
+    """The first thing in its file is its docstring."""
+    described = [one for one in MODULES if one in product_modules() or is_within(one.name, "tests.support")]
+    assert offenders(lambda one: one.text.strip() and not ast.get_docstring(one.tree), among=described) == {}
 
 
-@every_module
-def test_only_waiting_sleeps(module: Module) -> None:
+def test_only_waiting_sleeps() -> None:
     """A test that sleeps is slow on a fast machine and fails on a slow one: wait for the fact."""
-    if is_within(module.name, "tests") and module.name != "tests.support.waiting":
-        assert sleeps(module) == []
+    tests = [one for one in modules_of_tests() if one.name != "tests.support.waiting"]
+    assert offenders(sleeps, among=tests) == {}
 
 
 def sleeps(module: Module) -> list[str]:
@@ -139,14 +138,15 @@ def dead(modules: tuple[Module, ...], by: tuple[Module, ...]) -> list[str]:
     """Return the modules that nobody of `by` imports or starts by name, and that are no entry points."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     entries = {target.partition(":")[0] for target in scripts.values()} | ENTRY_POINTS.keys()
+    mentions = {one.name: one.imports() | one.names_in_strings() for one in by}
+    users = Counter(name for names in mentions.values() for name in names)
     found = []
     for module in modules:
         if module.is_package or module.name in entries or module.name.endswith(".__main__"):
             continue
         if is_within(module.name, "sexton.store.migrations"):
             continue  # Alembic finds them by folder
-        others = (one for one in by if one.name != module.name)
-        if not any(module.name in one.imports() | one.names_in_strings() for one in others):
+        if users[module.name] - (module.name in mentions.get(module.name, ())) == 0:
             found.append(module.name)
     return found
 
