@@ -231,6 +231,19 @@ def test_a_system_crontab_is_known_by_its_path() -> None:
     assert done.jobs[0].keys["shell"] == "/usr/bin/x"
 
 
+@pytest.mark.parametrize("folder", ["/var/spool/cron/crontabs", "/var/spool/cron", "/var/cron/tabs"])
+def test_a_crontab_in_its_spool_belongs_to_the_user_of_its_name(folder: str) -> None:
+    done = import_crontab(b"@daily x\n", f"{folder}/deploy", ImportChoices(homes={"": "/home/deploy"}))
+    assert (done.jobs[0].keys["queue"], done.jobs[0].keys["cwd"]) == ("deploy", "/home/deploy")
+    assert any("start a worker as deploy" in finding.message for finding in done.findings)
+
+
+def test_what_stands_after_a_user_is_told() -> None:
+    (finding,) = found("@daily operator:wheel/staff x\n", Verdict.LEFT_OUT, has_user_column=True)
+    assert ":wheel/staff" in finding.message
+    assert the_job("@daily operator:wheel x\n", has_user_column=True).keys["queue"] == "operator"
+
+
 # ------------------------------------------------------------------------------------------------------------ errors
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sexton.errors import InvalidSchedule
 from sexton.jobfiles.importers.choices import ImportChoices, UserRule, what_of_users, with_user
@@ -41,6 +41,8 @@ _FOR_CROND = frozenset(
 )
 # Users that are not programs too (mail, man, backup and mysql are).
 _KNOWN_USERS = frozenset({"root", "www-data", "nobody"})
+# Where crond keeps the crontabs of users, each under its user's name.
+_SPOOL = re.compile(r"(^|/)var/(?:spool/)?cron/(?:crontabs/|tabs/)?(?P<user>[A-Za-z_][A-Za-z0-9_.-]*)$")
 _LONGEST_DELAY_MINUTES = 20 * 24 * 60
 
 
@@ -95,6 +97,8 @@ class _Reader:
         self._choices = choices
         self._names = names
         self._has_user = has_user
+        spool = _SPOOL.search(findings.file)
+        self._account = None if spool is None or has_user else spool["user"]
         self._state = _InForce()
         self._counts = dict.fromkeys(_KINDS, 0)
         self._jobs: list[ImportedJob] = []
@@ -219,6 +223,11 @@ class _Reader:
 
     def _job(self, number: int, text: str, line: JobLine, *, is_enabled: bool) -> ImportedJob:
         name = self._names.give(names_for_command(line.command))
+        if line.user is not None and (more := re.search(r"[:/].*", line.user)):
+            self._findings.left_out(number, f"{more[0]} after its user (FreeBSD's group and login class)", name)
+            line = replace(line, user=line.user[: more.start()])
+        remark_on_job(self._findings, number, name, line, text)
+        line = replace(line, user=line.user or self._account)
         state, choices = self._state, self._choices
         env = self._env(line.command)
         keys: dict[str, object] = {"schedule": line.times.expression, "timezone": state.timezone or choices.timezone}
@@ -231,7 +240,7 @@ class _Reader:
         keys.update(self._target(line, env))
         if env:
             keys["env"] = env
-        home = state.value("HOME") or choices.home_of(line.user)
+        home = state.value("HOME") or choices.home_of(line.user) or ("" if self._has_user else choices.home_of(None))
         if home and home.startswith("/") and not (line.user and choices.users is UserRule.SUDO):
             keys["cwd"] = home
         if line.stdin is not None:
@@ -246,7 +255,6 @@ class _Reader:
             self._users.setdefault(line.user, (number, str(keys["queue"])))
         if state.zone_is_unknown:
             self._findings.differs(number, "its CRON_TZ is no zone: set timezone, then remove enabled: false", name)
-        remark_on_job(self._findings, number, name, line, text)
         return ImportedJob(name, keys, self._findings.file, number, (text,))
 
     def _env(self, command: str) -> dict[str, str]:

@@ -188,14 +188,20 @@ def _read_job(text: str, *, has_user: bool) -> JobLine | AtBoot | BadLine:
         if word.lower() == "@reboot":
             return _at_boot(rest, has_user=has_user)
         return _job(times_of_alias(word, _BLANKS.split(rest)[0]), rest, has_user=has_user)
+    if text[0] in "'\"" and text[0] not in text[1:]:
+        return BadLine("begins with a quote that does not end; close it, as in NAME='value', or remove it")
     words = _BLANKS.split(text, maxsplit=6)
     count = fields_before_command(words)
     if count == 0:
         return BadLine(_no_job(text))
     if count < 5:
-        before = f"before {shown(words[count])}" if count < len(words) else "and no command"
         fields = "1 time field" if count == 1 else f"{count} time fields"
-        return BadLine(f"has {fields} {before}; write the missing ones: {FIELD_NAMES}, then the command")
+        what = (
+            f"before {shown(words[count])}, which is no {FIELD_NAMES[count]}"
+            if count < len(words)
+            else "and no command"
+        )
+        return BadLine(f"has {fields} {what}; write the missing ones: {' '.join(FIELD_NAMES)}, then the command")
     if len(words) > 5 and looks_like_a_field(words[5]) and not any(word.endswith(",") for word in words[:5]):
         return BadLine(_sixth_field(words[5]))
     parts = _BLANKS.split(text, maxsplit=5)
@@ -217,8 +223,6 @@ def _no_job(text: str) -> str:
         return f"begins with {shown(first)}; write @{first.lower()} if that is meant"
     if first == "export" and "=" in rest:
         return f"crond has no export; write {rest[:60]}"
-    if text[0] in "'\"" and "=" in text:
-        return "has a quote that does not end; close it, as in NAME='value'"
     if (name := re.fullmatch(r"([A-Z_][A-Z0-9_]*):?", first)) and rest:
         return f"has no '='; write {name[1]}={rest[:60]} if it is an assignment, or a # before a comment"
     return f"{shown(text)} is neither a job (five time fields and a command) nor NAME=value; write a # before a comment"

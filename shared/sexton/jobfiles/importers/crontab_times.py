@@ -27,7 +27,7 @@ _LOOKS_LIKE_FIELD = re.compile(
     r"[^A-Za-z./$_%=<>|;&][^./$_%=<>|;&]{0,11}(?:/[0-9A-Za-z]{1,3})?|[A-Za-z]|H\(\S+"
     rf"|(?:{_NAMES})[A-Z]*(?:[-,](?:{_NAMES})[A-Z]*)*|(?i:{_NAMES})(?i:[-,/0-9*L#~]|{_NAMES})*|[^A-Za-z.$_%=<>|;&]+"
 )
-FIELD_NAMES = " ".join(kind.name for kind in KINDS[1:])
+FIELD_NAMES = tuple(kind.name for kind in KINDS[1:])
 
 
 class NotTimes(ValueError):
