@@ -11,11 +11,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from sexton.jobfiles.secret_texts import HIDDEN, looks_secret, shown_text
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration
+from sexton.targets import CommandTarget
 
 ANOTHER_HIDDEN = "(another hidden value)"
 _COMPARED_LINES = 2_000  # longer texts are told by their number of lines
@@ -67,14 +69,18 @@ def differences_between(old: JobDefinition, new: JobDefinition) -> tuple[Differe
 
 def keys_of_new_job(definition: JobDefinition) -> tuple[Difference, ...]:
     """What a new job says beyond the defaults, its schedule and target included."""
-    plain = flat_keys(JobDefinition(definition.name, (), definition.target))
-    given = flat_keys(definition)
-    target = _flatten(_data(definition)["target"])
-    return tuple(
-        _difference(key, None, value)
-        for key, value in sorted(given.items())
-        if key != "name" and (plain.get(key) != value or (key in target and value not in ("[]", "{}", "null")))
-    )
+    data = _data(definition)
+    target = _flatten(data.pop("target"))
+    plain = _default_keys()
+    given = {key: value for key, value in _flatten(data).items() if plain.get(key) != value}
+    given |= {key: value for key, value in target.items() if value not in ("[]", "{}", "null")}
+    return tuple(_difference(key, None, value) for key, value in sorted(given.items()) if key != "name")
+
+
+@cache
+def _default_keys() -> dict[str, str]:
+    data = _data(JobDefinition("any", (), CommandTarget(("any",))))
+    return _flatten({key: value for key, value in data.items() if key != "target"})
 
 
 def keys_of_retired_job(definition: JobDefinition) -> tuple[Difference, ...]:

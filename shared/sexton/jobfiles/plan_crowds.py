@@ -26,7 +26,9 @@ _WORK = 150_000  # minutes looked at, over all schedules
 _LEAST_WINDOW = timedelta(hours=1)
 _ALIASES = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0"}
 _HOURS_TRIED = (1, 2, 3, 4, 6)
-_SAMPLED = 2_000  # of so many jobs the minutes are worked out to see what H does for all
+_SPREAD_WORK = 40_000  # minutes worked out to see what one way to write H does; beyond it a part of the jobs tells
+_WORK_OF_A_SCHEDULE = 60  # what making one costs, in minutes
+_WAYS_TRIED = 3
 _JITTERS = (("5m", 5), ("10m", 10), ("15m", 15), ("30m", 30), ("1h", 60))
 _SPREAD_EVENLY = 0.7  # chance is not even: so full of the limit may a minute be on average
 
@@ -78,8 +80,9 @@ class Crowd:
 class Crowds:
     """The minutes of (since, until] with more than ``limit`` jobs, fullest first; read on the clock of ``zone``.
 
-    ``heat``: for 24 hours of 60 minutes the most jobs that fall due in that minute of any day. ``others``: how many
-    crowded minutes of the clock there are in which this plan has no part.
+    ``heat``: for 24 hours of 60 minutes the most jobs that fall due in that minute of any day. ``more``: how many
+    crowded minutes of the window are in none of ``crowds``, which are the fullest. ``others``: how many crowded minutes
+    of the clock there are in which this plan has no part.
     """
 
     limit: int
@@ -87,6 +90,7 @@ class Crowds:
     until: datetime
     zone: str
     crowds: tuple[Crowd, ...]
+    more: int
     others: int
     heat: tuple[tuple[int, ...], ...]
 
@@ -94,7 +98,7 @@ class Crowds:
 def find_crowds(
     jobs: Iterable[FutureJob], since: datetime, until: datetime, limit: int, book: ScheduleBook, named: int = 5
 ) -> Crowds | None:
-    """The crowds in which a touched job is; None where there is none. For the ``named`` fullest a spread is sought."""
+    """The ``named`` fullest crowds in which a touched job is; None where there is none."""
     window = _Window(jobs, since, until, book)
     crowded = [minute for minute in sorted(window.touched) if window.counts[minute] > limit]
     if not crowded:
@@ -115,10 +119,11 @@ def find_crowds(
             others.add((local.hour, local.minute))
     proposing = _Proposing(window, limit)
     crowds: list[Crowd] = []
-    for groups, minutes in sorted(same_jobs.items(), key=lambda item: _fullest_first(item[1], window.counts)):
+    fullest = sorted(same_jobs.items(), key=lambda item: _fullest_first(item[1], window.counts))
+    for groups, minutes in fullest[:named]:
         touched = window.touched_jobs(groups)
         is_spread = bool(proposing.written) and all(proposing.counts[minute] <= limit for minute in minutes)
-        spread = proposing.spread(touched) if len(crowds) < named and not is_spread else None
+        spread = None if is_spread else proposing.spread(touched)
         most = max(window.counts[minute] for minute in minutes)
         by_fullness = sorted(minutes, key=lambda minute: (-window.counts[minute], minute))
         clocks = dict.fromkeys(f"{(EPOCH + minute * _MINUTE).astimezone(place):%H:%M}" for minute in by_fullness)
@@ -134,7 +139,8 @@ def find_crowds(
                 is_spread_by_another=is_spread,
             )
         )
-    return Crowds(limit, since, window.until, zone, tuple(crowds), len(others - own), tuple(map(tuple, heat)))
+    more = sum(len(minutes) for _, minutes in fullest[named:])
+    return Crowds(limit, since, window.until, zone, tuple(crowds), more, len(others - own), tuple(map(tuple, heat)))
 
 
 def _fullest_first(minutes: Sequence[int], counts: Mapping[int, int]) -> tuple[int, int]:
@@ -235,26 +241,31 @@ class _Proposing:
     def spread(self, jobs: Sequence[FutureJob]) -> Spread | None:
         """The narrowest use of H under which no minute that these jobs land in has more than the limit, or else the
         best of those tried; None where it would make nothing better."""
-        able = [job for job in jobs if job.name not in self.written and _cron_of(job) is not None]
+        crons = {
+            job.name: cron for job in jobs if job.name not in self.written and (cron := _hashable(job)) is not None
+        }
+        able = [job for job in jobs if job.name in crons]
         if not able:
             return None
-        wanted = {job.name for job in able}
         before: Counter[int] = Counter()
+        work = len(able) * _WORK_OF_A_SCHEDULE
         for number, minutes in self._window.minutes_of_touched.items():
-            size = sum(job.name in wanted for job in self._window.groups[number].jobs)
+            size = sum(job.name in crons for job in self._window.groups[number].jobs)
             if size:
                 before.update(dict.fromkeys(minutes, size))
+                work += size * len(minutes)
         crowded_before = max((self.counts[minute] for minute in before), default=0)
+        step = -(-work // _SPREAD_WORK)
         best: tuple[Spread, Counter[int]] | None = None
         hopeful = [hours for hours in _HOURS_TRIED if len(able) <= hours * 60 * self._limit] or _HOURS_TRIED[-1:]
-        for hours in hopeful:
-            written = {job.name: text for job in able if (text := _with_hash(_cron_of(job) or "", hours)) is not None}
+        for hours in hopeful[:_WAYS_TRIED]:
+            written = {name: text for name, cron in crons.items() if (text := _with_hash(cron, hours)) is not None}
             if not written or (best is not None and written == best[0].schedules):
                 continue
-            after = self._after(able, written)
+            after = self._after(able, written, step)
             most = max(self.counts[minute] - before[minute] + after[minute] for minute in after)
             if best is None or most < best[0].most:
-                best = Spread(written, most, len(able) > _SAMPLED), after
+                best = Spread(written, most, step > 1), after
             if most <= self._limit:
                 break
         if best is None or best[0].most >= crowded_before:
@@ -264,16 +275,21 @@ class _Proposing:
         self.written |= best[0].schedules
         return best[0]
 
-    def _after(self, able: Sequence[FutureJob], written: Mapping[str, str]) -> Counter[int]:
-        """How many of these jobs fall due in each minute, as written; from a part of them where they are very many."""
-        step = -(-len(able) // _SAMPLED)
+    def _after(self, able: Sequence[FutureJob], written: Mapping[str, str], step: int) -> Counter[int]:
+        """How many of these jobs fall due in each minute, as written; told by each ``step``-th of them."""
         part = able[::step]
         after: Counter[int] = Counter()
         for job in part:
-            after.update(self._window.minutes_with(job, written.get(job.name) or _cron_of(job) or ""))
+            after.update(self._window.minutes_with(job, written[job.name]))
         if step == 1:
             return after
         return Counter({minute: -(-count * len(able) // len(part)) for minute, count in after.items()})
+
+
+def _hashable(job: FutureJob) -> str | None:
+    """The job's cron expression, where H could take the place of its minute."""
+    cron = _cron_of(job)
+    return cron if cron is not None and _with_hash(cron, 1) is not None else None
 
 
 def _groups(jobs: Iterable[FutureJob], book: ScheduleBook) -> list[_Group]:

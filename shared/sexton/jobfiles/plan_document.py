@@ -141,6 +141,7 @@ def _crowds(crowds: Crowds) -> dict[str, Any]:
             }
             for one in crowds.crowds
         ],
+        "more_crowded_minutes": crowds.more,
         "other_crowded_minutes": crowds.others,
         "heat": [list(hour) for hour in crowds.heat],
     }

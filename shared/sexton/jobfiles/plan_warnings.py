@@ -25,7 +25,6 @@ from sexton.zones import load_zone
 WEEKLY, MONTHLY = timedelta(days=6), timedelta(days=27)  # so rare a job is sparse
 _DAY = timedelta(days=1)
 _NICE_INTERVALS = tuple(timedelta(minutes=m) for m in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440))
-_CROWDS_TOLD = 5
 
 
 class WarningKind(StrEnum):
@@ -220,7 +219,7 @@ def _crowds(report: PlanReport) -> Iterator[PlanWarning]:
     if report.crowds is None:
         return
     zone = report.crowds.zone
-    for crowd in report.crowds.crowds[:_CROWDS_TOLD]:
+    for crowd in report.crowds.crowds:
         others = len(crowd.clocks) - 1
         clock = f"at {crowd.clocks[0]} {zone}" + (f" and {others} more times of the day" if others else "")
         fact = (

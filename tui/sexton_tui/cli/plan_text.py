@@ -14,7 +14,7 @@ from sexton_tui.cli.plan_time_text import claim_lines, claim_total, tick_lines, 
 from sexton_tui.cli.plan_warning_text import warning_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sexton.jobfiles.differences import Difference
     from sexton.jobfiles.plan import ApplyPlan
@@ -28,7 +28,7 @@ _KEPT_NAMES = 10
 def show_plan(plan: ApplyPlan) -> None:
     """The definitions of a plan in short, with no word about time: a line a job, and one a changed key."""
     paint = paint_for_stdout()
-    for line in _definitions(plan, paint, brief=True):
+    for line in _definitions(plan, paint, {}, brief=True):
         print(line)
     print(f"Plan: {plan.summary()}.")
 
@@ -43,7 +43,7 @@ def report_lines(
     report: PlanReport, warnings: Sequence[PlanWarning], paint: Paint, *, brief: bool = False
 ) -> Iterator[str]:
     """The lines of ``show_report``."""
-    yield from _definitions(report.plan, paint, brief=brief)
+    yield from _definitions(report.plan, paint, {job.name: job.differences for job in report.jobs}, brief=brief)
     if report.is_empty:
         yield f"Nothing to change: {report.plan.summary()}."
         return
@@ -62,14 +62,15 @@ def report_lines(
     yield f"Plan: {report.plan.summary()}."
 
 
-def _definitions(plan: ApplyPlan, paint: Paint, *, brief: bool) -> Iterator[str]:
-    from sexton.jobfiles.differences import keys_of_new_job
-
+def _definitions(
+    plan: ApplyPlan, paint: Paint, of_jobs: Mapping[str, Sequence[Difference]], *, brief: bool
+) -> Iterator[str]:
+    """The jobs of a plan with what changes in each; ``of_jobs``: what the new ones say, by their names."""
     for definition in plan.added:
         yield f"{paint('+', '+')} {paint('bold', definition.name)}  {_schedule(definition)}"
         if not brief:
             headline = ("schedule", "timezone")
-            yield from _differences([one for one in keys_of_new_job(definition) if one.key not in headline], paint)
+            yield from _differences([one for one in of_jobs.get(definition.name, ()) if one.key not in headline], paint)
     for one in plan.revised:
         sign, arrow = ("→", f"{one.current.name} → ") if one.renamed else ("~", "")
         yield f"{paint(sign, sign)} {arrow}{paint('bold', one.definition.name)}"

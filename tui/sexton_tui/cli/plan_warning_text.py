@@ -39,6 +39,8 @@ def warning_lines(
 def heat_lines(crowds: Crowds, paint: Paint) -> Iterator[str]:
     """The most jobs that fall due in each minute of the clock; hours in which none does are left out."""
     limit = crowds.limit
+    if crowds.more:
+        yield f"    {counted(crowds.more, 'more crowded minute')} until {crowds.until:%Y-%m-%d} with jobs of this plan"
     if crowds.others:
         yield f"    {counted(crowds.others, 'crowded minute')} of the clock in which this plan has no part"
     yield f"    Jobs due in each minute, {crowds.zone} (the most of any day until {crowds.until:%Y-%m-%d}):"
