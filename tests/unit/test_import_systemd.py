@@ -245,6 +245,17 @@ def test_a_specifier_of_the_machine_is_an_error_and_the_job_does_not_run() -> No
     assert said(done, Verdict.ERROR) == [("backup.service", 2, "ExecStart")]
 
 
+def test_the_instance_of_a_template_is_filled_in_and_its_lack_an_error() -> None:
+    def dump(name: str) -> Imported:
+        timer = UnitSource(name, name, "[Timer]\nOnCalendar=daily\n")
+        service = UnitSource("dump@.service", "dump@.service", "[Service]\nExecStart=/bin/dump %i\n")
+        return import_systemd([timer, service], ImportChoices())
+
+    instance, template = dump("dump@main.timer"), dump("dump@.timer")
+    assert (instance.has_errors, instance.jobs[0].keys["command"]) == (False, ["/bin/dump", "main"])
+    assert (template.has_errors, template.jobs[0].keys["enabled"]) == (True, False)
+
+
 def test_environment_folder_and_user() -> None:
     job = serving('ExecStart=/bin/x\nEnvironment=A=1 "B=two words"\nEnvironment=C=\nWorkingDirectory=/srv\nUser=shop')
     assert job.keys["env"] == {"A": "1", "B": "two words", "C": ""}

@@ -183,7 +183,8 @@ def host_zone(etc: Path) -> str | None:
         candidates.append(os.path.realpath(link).rpartition("zoneinfo/")[2])
     with contextlib.suppress(OSError, UnicodeDecodeError):
         candidates.append((etc / "timezone").read_text(encoding="ascii").strip())
-    return next((name for name in candidates if name in zone_names()), None)
+    found = next((name for name in candidates if name in zone_names()), None)
+    return "UTC" if found in ("Etc/UTC", "Etc/UCT", "Etc/Zulu", "Etc/Universal") else found
 
 
 def _queue(name: str) -> str:

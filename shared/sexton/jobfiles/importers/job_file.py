@@ -26,8 +26,9 @@ def written(imported: Imported, header: Sequence[str], *, is_paused: bool = Fals
     """
     good: list[ImportedJob] = []
     findings = list(imported.findings)
+    all_are_good = _why_unwritable(imported.jobs) is None
     for job in imported.jobs:
-        why = _why_unwritable(job)
+        why = None if all_are_good else _why_unwritable([job])
         if why is None:
             good.append(job)
         else:
@@ -40,9 +41,9 @@ def written(imported: Imported, header: Sequence[str], *, is_paused: bool = Fals
     return _text(kept, header, is_paused=is_paused), kept
 
 
-def _why_unwritable(job: ImportedJob) -> str | None:
+def _why_unwritable(jobs: Sequence[ImportedJob]) -> str | None:
     try:
-        load_job_text(job_file_text([JobEntry(job.name, job.keys)]))
+        load_job_text(job_file_text(JobEntry(job.name, job.keys) for job in jobs))
     except InvalidJobFile as error:
         return error.problems[0].message
     except InvalidInput as error:
@@ -54,8 +55,11 @@ def _text(imported: Imported, header: Sequence[str], *, is_paused: bool) -> str:
     defaults = _shared([job.keys for job in imported.jobs])
     if is_paused:
         defaults["enabled"] = False
+    told: dict[str, list[Finding]] = {}
+    for finding in imported.findings:
+        told.setdefault(finding.job, []).append(finding)
     entries = [
-        JobEntry(job.name, _without(job.keys, defaults), _comment(job, imported.findings)) for job in imported.jobs
+        JobEntry(job.name, _without(job.keys, defaults), _comment(job, told.get(job.name, ()))) for job in imported.jobs
     ]
     lines = list(header)
     if imported.disabled:
@@ -69,7 +73,7 @@ def _comment(job: ImportedJob, findings: Sequence[Finding]) -> tuple[str, ...]:
         f"{finding.verdict.value}: {finding.message}"
         + (f" ({finding.file}:{finding.line})" if finding.file != job.file else "")
         for finding in findings
-        if finding.job == job.name and finding.verdict in _IN_COMMENTS
+        if finding.verdict in _IN_COMMENTS
     ]
     return (f"{job.file}:{job.line}", *(f"  {_short(line)}" for line in job.source), *told)
 

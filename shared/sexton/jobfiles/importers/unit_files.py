@@ -177,6 +177,8 @@ def with_specifiers(text: str, unit: str) -> tuple[str, list[str]]:
         "I": _unescaped(instance),
         "j": prefix.rpartition("-")[2],
     }
+    if "@" in stem and not instance:  # a template: nobody has said whose
+        known = {letter: value for letter, value in known.items() if letter not in "iI"}
     unknown: list[str] = []
 
     def resolved(match: re.Match[str]) -> str:
