@@ -49,6 +49,7 @@ class NameGiver:
     def __init__(self, prefix: str = "") -> None:
         self._prefix = prefix
         self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}  # where to go on counting
 
     def give(self, candidates: Iterable[str]) -> str:
         """The first candidate that is free, else the last one with the first free number after it."""
@@ -58,12 +59,11 @@ class NameGiver:
             if last and self._take(last):
                 return last
         last = last or self._fitted("job")
-        number = 1 if last.lower() not in self._taken else 2
-        while True:
-            name = last if number == 1 else f"{last[: LONGEST_NAME - 8]}-{number}"
-            if self._take(name):
-                return name
+        number = self._numbers.get(last.lower(), 1)
+        while not self._take(last if number == 1 else f"{last[: LONGEST_NAME - 8]}-{number}"):
             number += 1
+        self._numbers[last.lower()] = number + 1
+        return last if number == 1 else f"{last[: LONGEST_NAME - 8]}-{number}"
 
     def _fitted(self, candidate: str) -> str:
         slug = slug_of(candidate)
