@@ -96,12 +96,19 @@ class TestDefaultsOfFolders:
         (tmp_path / ".git").mkdir()
         assert loaded(path)["x"].queue == "far"
 
+    def test_of_the_nearer_of_two_folders_above_the_path_win(self, tmp_path: Path) -> None:
+        write(tmp_path / "defaults.yaml", DEFAULTS.format("{queue: outer, priority: 1}"))
+        write(tmp_path / "a" / "defaults.yaml", DEFAULTS.format("{queue: inner}"))
+        definition = loaded(job(tmp_path / "a" / "b" / "x.yaml", "x"))["x"]
+        assert (definition.queue, definition.priority) == ("inner", 1)
+
     def test_stop_at_the_repository(self, tmp_path: Path) -> None:
         write(tmp_path / "defaults.yaml", DEFAULTS.format("{queue: outside}"))
         path = job(tmp_path / "repository" / "x.yaml", "x")
         assert loaded(path)["x"].queue == "outside"
         (tmp_path / "repository" / ".git").mkdir()
         assert loaded(path)["x"].queue == "default"
+        assert loaded(job(tmp_path / "repository" / "jobs" / "z.yaml", "z"))["z"].queue == "default"
 
     def test_above_the_path_leave_alone_what_is_not_theirs(self, tmp_path: Path) -> None:
         (tmp_path / ".git").mkdir()
