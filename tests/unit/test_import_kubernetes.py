@@ -124,6 +124,16 @@ def test_by_default_the_tick_creates_the_job_in_its_cluster() -> None:
     assert script.startswith('job=report-$(printf %s "$SEXTON_TICK" | tr -cd 0-9 | cut -c1-14)')
 
 
+def test_long_names_that_begin_alike_make_jobs_of_their_own() -> None:
+    scripts = [
+        str(the_job(manifest().replace("name: report,", f"name: {name},")).keys["shell"])
+        for name in ("a" * 50 + "-x", "a" * 50 + "-y", "a.b", "a-b")
+    ]
+    names = [script.partition("$(")[0].removeprefix("job=") for script in scripts]
+    assert len(set(names)) == 4
+    assert all(len(name) <= 49 for name in names)
+
+
 def test_a_container_becomes_a_command() -> None:
     keys = the_job(
         manifest(job="backoffLimit: 2\nactiveDeadlineSeconds: 600", pod="terminationGracePeriodSeconds: 5"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from hashlib import sha256
 
 from sexton.jobfiles.importers.choices import ImportChoices
 from sexton.jobfiles.importers.findings import Findings, Imported, ImportedJob, shown
@@ -186,7 +187,7 @@ class _Reader:
 
     def _kubectl_keys(self, cronjob: str, namespace: str, manifest: Manifest, name: str) -> dict[str, object]:
         script = _SCRIPT.format(
-            name=shlex.quote(re.sub(r"[.]", "-", cronjob)[:_LONGEST_JOB_NAME].rstrip("-")),
+            name=shlex.quote(_job_name(cronjob)),
             namespace=f" --namespace {shlex.quote(namespace)}" if namespace else "",
             cronjob=shlex.quote(cronjob),
         )
@@ -221,6 +222,14 @@ class _Reader:
         for key, line in keys_of_node(node):
             if key not in ("apiVersion", "kind", "metadata", "spec", "status"):
                 self._findings.left_out(line, f"{key} is no field of a CronJob", name)
+
+
+def _job_name(cronjob: str) -> str:
+    """What the names of its Jobs begin with: its own name where it fits, else one that no other CronJob comes to."""
+    if len(cronjob) <= _LONGEST_JOB_NAME and "." not in cronjob:
+        return cronjob
+    digest = sha256(cronjob.encode()).hexdigest()[:8]
+    return f"{cronjob.replace('.', '-')[: _LONGEST_JOB_NAME - 9].rstrip('-')}-{digest}"
 
 
 def _tell_all(findings: Findings, choices: ImportChoices, zone_from: int, *, as_command: bool) -> None:
