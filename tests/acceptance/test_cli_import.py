@@ -65,6 +65,9 @@ def test_several_files_are_one_with_names_of_their_own(tmp_path: Path, command: 
     (tmp_path / "b").write_text("@daily same\n")
     done = command.run("import", "crontab", "a", "b", "--prefix", "web01-")
     assert [*jobs_of(tmp_path, done.stdout)] == ["web01-same", "web01-same-2"]
+    assert (
+        done.stderr.count("on_worker_lost: fail was written") == done.stderr.count("a and 1 more: differs: on_w") == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sexton.jobfiles.importers.findings import Finding, Imported, Verdict
 
@@ -25,8 +26,18 @@ def report_lines(imported: Imported) -> Iterator[str]:
     others = [finding for finding in imported.findings if finding.verdict is not Verdict.ERROR]
     yield from map(_line, errors)
     yield from (_line(finding) for finding in others if finding.line)
-    yield from (_line(finding) for finding in others if not finding.line)
+    yield from map(_line, _said_once([finding for finding in others if not finding.line]))
     yield summary(imported)
+
+
+def _said_once(findings: list[Finding]) -> Iterator[Finding]:
+    """What holds for several whole files, once, under the first one's name and the number of the others."""
+    files: dict[Finding, list[str]] = {}
+    for finding in findings:
+        files.setdefault(replace(finding, file=""), []).append(finding.file)
+    for finding, named in files.items():
+        more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+        yield replace(finding, file=named[0] + more)
 
 
 def summary(imported: Imported) -> str:
