@@ -6,7 +6,6 @@ as fast as the leader follows or faster; with more tries (`make edits`) it is on
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def test_an_edit_a_second_loses_and_doubles_no_tick(cluster: Trial, tries: int) 
     edits.wait_until_written_ahead(LONG)
     for number in range(EDITS_IN_CI if tries == 1 else EDITS_A_TRY * tries):
         if tries > 1:
-            time.sleep(1)  # the trial is about this pace; nothing is waited for
+            edits.wait_for_the_next_second(LONG)
         elif number % 3:
             edits.wait_until_written_ahead(LONG)
         edits.step()

@@ -41,9 +41,9 @@ def test_an_export_changes_nothing_here_and_gives_the_same_ticks_elsewhere(job: 
     assert there.enabled == job.definition.enabled
 
 
-def a_job(number: int, **keys: object) -> CurrentJob:
+def a_job(number: int, env: dict[str, str] | None = None) -> CurrentJob:
     name = f"job-{number}"
-    definition = JobDefinition(name, ({"cron": "0 2 * * *"},), CommandTarget(("true",)), **keys)  # type: ignore[arg-type]
+    definition = JobDefinition(name, ({"cron": "0 2 * * *"},), CommandTarget(("true",)), env=env or {})
     return CurrentJob(number, name, 1, definition, name, is_paused=False, is_quarantined=False)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import func, select
@@ -34,6 +34,7 @@ _SCHEDULES: tuple[Any, ...] = (
     "H/2 * * * * *",
     "1-59/2 * * * * *",
 )
+_SECOND = timedelta(seconds=1)
 _COMMAND = {"command": ["true"], "missed": {"policy": "all", "grace": "60s"}}
 
 
@@ -123,6 +124,11 @@ class LiveEdits:
         """Return when every job that runs is decided beyond now: the next edit then finds claims to withdraw."""
         now = self.store.now()
         eventually(lambda: self._behind(now) == 0, within=within, what="claims are written ahead", every=0.05)
+
+    def wait_for_the_next_second(self, within: float) -> None:
+        """Return when the database's clock shows another second than it does now: the pace of one edit a second."""
+        now = self.store.now().replace(microsecond=0)
+        eventually(lambda: self.store.now() >= now + _SECOND, within=within, what="a second passes", every=0.05)
 
     def _behind(self, now: datetime) -> int:
         running = (jobs.c.retired_at.is_(None), jobs.c.paused_at.is_(None), cursors.c.at <= now)
