@@ -42,7 +42,8 @@ def node_of(value: Any, depth: int = 0) -> Node:
     if kind == "text":
         return Scalar(line, column, str(content), is_plain=False)
     if kind == "plain":
-        return Scalar(line, column, str(content), is_plain=True)
+        kind = {"null": "None", "true": "bool", "false": "bool"}.get(content, "int")
+        return Scalar(line, column, str(content), is_plain=True, typed=f"a Python {kind}")
     if kind == "list":
         return Sequence(line, column, [node_of(item, depth + 1) for item in content])
     if kind == "map":

@@ -33,7 +33,7 @@ def scalar_of(token: str) -> tuple[str, bool, str]:
     if _SIMPLE_WHOLE.fullmatch(token):
         return str(int(token)), True, ""
     if token in ("true", "false"):
-        return token, True, ""
+        return token, True, "a TOML boolean"
     if len(token) > _LONGEST_NUMBER and token.replace("_", "").isalnum():
         raise ValueError("is longer than any number a job needs; quote it if it is a text")
     try:
@@ -47,7 +47,7 @@ def written_scalar(value: object, format_name: str) -> tuple[str, bool, str]:
     """(text, is_plain, typed) of a value that the format ``format_name`` typed itself. Raises TypeError for others."""
     match value:
         case bool():
-            return ("true" if value else "false"), True, ""
+            return ("true" if value else "false"), True, f"a {format_name} boolean"
         case int():
             return (str(value), True, "") if value.bit_length() < 4_096 else (f"{value:#x}"[:40], True, "a huge number")
         case float():
