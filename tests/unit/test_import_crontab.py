@@ -105,6 +105,12 @@ def test_a_shell_that_is_no_path_is_an_error_and_its_jobs_do_not_run() -> None:
     assert the_job(text).keys["enabled"] is False
 
 
+def test_a_command_that_ends_in_a_percent_has_no_input() -> None:
+    (finding,) = found("0 3 * * * cat%\n", Verdict.NOTE)
+    assert "input is empty" in finding.message
+    assert found("0 3 * * * date +\\%\n", Verdict.NOTE) == []
+
+
 def test_a_date_format_that_crond_cuts_off_is_told() -> None:
     (finding,) = found("0 3 * * * tar czf /b-$(date +%F).tgz /x\n", Verdict.DIFFERS)
     assert "date format" in finding.message

@@ -129,8 +129,8 @@ class _Reader:
                 self._findings.left_out(
                     number,
                     "@reboot runs when crond starts, and a cluster has no such moment: "
-                    f"{shown(line.command, 120)}; start "
-                    "it by the machine's service manager (a systemd unit), or give it a time",
+                    f"{shown(line.command, 120)}; start it by the machine's service manager (a systemd unit), or "
+                    "give it a time",
                 )
             case BadLine():
                 self._error(number, line.message)

@@ -84,7 +84,7 @@ def remark_on_job(findings: Findings, line: int, name: str, job: JobLine, text: 
             why = "; this looks like a date format whose % should be written \\%: crond has run it cut off as here"
         text = f"the first % ends the command, and what follows became stdin, as in crond{why}"
         (findings.differs if why else findings.note)(line, text, name)
-    elif _ends_in_percent(command):
+    elif _ends_in_percent(text.rstrip()):
         findings.note(line, "ends with %: its input is empty", name)
     if job.times.knows_last_day:
         findings.note(line, "L is the last day of the month, as in cronie; Vixie's cron refuses such a line", name)
@@ -100,7 +100,10 @@ def remark_on_job(findings: Findings, line: int, name: str, job: JobLine, text: 
         )
     if _BACKGROUND.search(command):
         findings.differs(
-            line, "starts its program in the background (&): Sexton ends what is left when the shell has ended", name
+            line,
+            "starts its program in the background (&): to Sexton the run is over when the shell ends, whatever becomes of "
+            "the program; remove the & to have its outcome",
+            name,
         )
     if job.user is None and re.match(r"(root|www-data|nobody|postgres)[ \t]", command):
         findings.differs(
@@ -123,8 +126,7 @@ def remark_on_file(
         say(
             0,
             f"crond goes by the clock of its host: timezone: {choices.timezone} was written "
-            f"({choices.timezone_reason}); "
-            "--timezone ZONE sets another",
+            f"({choices.timezone_reason}); --timezone ZONE sets another",
         )
     served = "the queues named below" if has_user and choices.users is UserRule.QUEUE else f"the queue {choices.queue}"
     say(
@@ -135,8 +137,7 @@ def remark_on_file(
         say(
             0,
             "crond starts commands in the user's home folder; Sexton in its worker's, unless there is a cwd: "
-            "import with "
-            f"--home {'USER=DIR' if has_user else 'DIR'} where commands rely on it",
+            f"import with --home {'USER=DIR' if has_user else 'DIR'} where commands rely on it",
         )
     say(
         0,
@@ -146,14 +147,12 @@ def remark_on_file(
     say(
         0,
         "missed: {policy: skip} was written: crond forgets what fell due while it was down (anacron does not: "
-        "policy: latest); "
-        "start_within: 10m: a run may wait so long for a free worker, where crond starts all at once",
+        "policy: latest); start_within: 10m: a run may wait so long for a free worker, where crond starts all at once",
     )
     say(0, "on_worker_lost: fail was written: crond never runs anything twice; retry suits jobs that may be repeated")
     say(0, "crond sets no limit to a run; Sexton ends it after max_runtime: 24h unless a job says otherwise")
     say(
         0,
         "the nights the clocks change: as Vixie's cron and Debian's do (skipped fixed times run once after the "
-        "gap, repeated "
-        "ones once); other crons skip or repeat them",
+        "gap, repeated ones once); other crons skip or repeat them",
     )
