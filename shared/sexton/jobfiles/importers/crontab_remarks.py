@@ -101,8 +101,8 @@ def remark_on_job(findings: Findings, line: int, name: str, job: JobLine, text: 
     if _BACKGROUND.search(command):
         findings.differs(
             line,
-            "starts its program in the background (&): to Sexton the run is over when the shell ends, whatever becomes of "
-            "the program; remove the & to have its outcome",
+            "starts its program in the background (&): to Sexton the run is over when the shell ends, whatever "
+            "becomes of the program; remove the & to have its outcome",
             name,
         )
     if job.user is None and re.match(r"(root|www-data|nobody|postgres)[ \t]", command):
