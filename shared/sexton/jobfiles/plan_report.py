@@ -134,6 +134,7 @@ class _Reporting:
         self._until = until
         self._horizon = horizon
         self._shown = shown
+        self._changes: dict[tuple[Firing, Firing, datetime], TickChange] = {}
 
     def added(self, definition: JobDefinition) -> PlannedJob:
         seed = definition.hash_seed or definition.name
@@ -218,12 +219,19 @@ class _Reporting:
             differences=differences,
             fired=fired,
             fires=fires,
-            ticks=change_of_ticks(fired, fires, since, self._until, shown=self._shown),
+            ticks=self._change(fired, fires, since),
             standing=standing,
             withdrawn=standing.ahead,
             rewritten=0 if fires.schedule is None else fires.schedule.count_between(since, now + self._horizon),
             is_quarantined=is_quarantined,
         )
+
+    def _change(self, fired: Firing, fires: Firing, since: datetime) -> TickChange:
+        """Jobs that change alike share the work."""
+        key = (fired, fires, since)
+        if key not in self._changes:
+            self._changes[key] = change_of_ticks(fired, fires, since, self._until, shown=self._shown)
+        return self._changes[key]
 
     def _firing(self, definition: JobDefinition, seed: str, silent: str) -> Firing:
         rules = FiringRules(jitter=definition.jitter, jitter_seed=seed if definition.jitter else "")

@@ -152,8 +152,10 @@ def _sparse(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[Pl
 
 def _slow(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[PlanWarning]:
     usual, schedule = job.standing.usual_duration, job.fires.schedule
-    period = None if schedule is None else shortest_period(schedule, now)
-    if usual is None or period is None or usual.p95 <= period:
+    if usual is None or schedule is None:
+        return
+    period = shortest_period(schedule, now)
+    if period is None or usual.p95 <= period:
         return
     p50, p95, every = (format_duration(_rounded(length)) for length in (usual.p50, usual.p95, period))
     longer = usual.p50 if usual.p50 > period else usual.p95
