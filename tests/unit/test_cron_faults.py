@@ -352,3 +352,13 @@ def test_s32_next_is_reckoned_from_the_tick_and_not_from_a_clock_that_is_early()
     woken_early = tick - timedelta(seconds=7)
     assert schedule.next_after(woken_early) == tick, "asking by the clock repeats the tick"
     assert schedule.next_after(tick) == tick + timedelta(hours=1), "asking by the last decided tick does not"
+
+
+def test_what_is_evenly_spaced_includes_the_instant_it_is_asked_from() -> None:
+    for text in ("* * * * * *", "*/5 * * * *", "17 * * * *", "0 */6 * * *", "0 2 * * *"):
+        schedule = cron(text)
+        tick = schedule.next_after(at("2026-01-01T00:00"))
+        assert tick is not None
+        assert schedule.next_after(tick - timedelta(seconds=1)) == tick
+        assert schedule.next_after(tick - timedelta(microseconds=1)) == tick
+        assert schedule.previous_before(tick + timedelta(microseconds=1)) == tick

@@ -376,3 +376,15 @@ def test_a_search_that_starts_beside_a_repeated_hour_does_not_step_over_it() -> 
     late = cron("*/10 2 26 10 *", "Antarctica/Troll")
     assert late.previous_before(at("2025-10-26T01:30:00Z")) == at("2025-10-26T00:50:00Z")
     assert late.next_after(at("2025-10-26T00:50:00Z")) == at("2025-10-26T02:00:00Z")
+
+
+def test_a_search_that_begins_at_the_jump_finds_what_was_jumped_over_whatever_was_asked_before() -> None:
+    """The span of the clock in which a search began last is looked at first."""
+    schedule, jump = cron("30 2 * * *", "Europe/Berlin"), at("2026-03-29T01:00:00Z")
+    second = timedelta(seconds=1)
+    assert schedule.next_after(jump + A_DAY) == at("2026-03-31T00:30:00Z")
+    assert schedule.next_after(jump - second) == jump
+    assert schedule.next_after(jump) == at("2026-03-30T00:30:00Z")
+    assert schedule.previous_before(jump + A_DAY) == at("2026-03-30T00:30:00Z")
+    assert schedule.previous_before(jump + second) == jump
+    assert schedule.previous_before(jump) == at("2026-03-28T01:30:00Z")
