@@ -45,7 +45,7 @@ class TestChangedClocks:
         one = only(warned([job(schedule="30 2 * * *", more="timezone: Europe/Berlin")]), WarningKind.CLOCK_CHANGE)
         assert "2027-03-28 02:30 does not exist and fires at 03:00 CEST (01:00Z)" in one.fact
         assert "2027-10-31 02:30 comes twice and fires the first time, 02:30 CEST (00:30Z)" in one.fact
-        assert one.paste == ('schedule: "30 3 * * *"',)
+        assert one.paste == ('schedule: "30 3 * * *"', "dst: {gap: skip, overlap: both}")
         assert one.numbers["count"] == 2
 
     @pytest.mark.parametrize(

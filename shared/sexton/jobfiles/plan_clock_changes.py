@@ -48,13 +48,13 @@ def clock_change_warning(job: PlannedJob, after: JobDefinition, now: datetime) -
     more = f"; and {len(marked) - _TOLD} more" if len(marked) > _TOLD else ""
     ticks = "1 tick meets" if len(marked) == 1 else f"{len(marked)} ticks meet"
     fact = f"{ticks} a changed clock of {after.timezone} within a year: {'; '.join(facts)}{more}"
-    paste = "dst: {gap: skip, overlap: both}"
+    paste: tuple[str, ...] = ("dst: {gap: skip, overlap: both}",)
     remedy = "to leave out a time that does not exist, and to fire at both showings of one that comes twice"
     if (moved := _elsewhere(job, after, now)) is not None:
-        remedy, paste = (
-            f"to keep out of the changed hours; or choose by `{paste}` (shift|skip, first|second|both)",
-            moved,
+        remedy = (
+            "one of these: out of the changed hours, or a choice (gap: shift or skip; overlap: first, second or both)"
         )
+        paste = (moved, *paste)
     listed = [
         {
             "tick": tick,
@@ -63,7 +63,7 @@ def clock_change_warning(job: PlannedJob, after: JobDefinition, now: datetime) -
         }
         for tick, marks in marked[:50]
     ]
-    return ClockChangeTold(fact, remedy, (paste,), {"count": len(marked), "ticks": listed})
+    return ClockChangeTold(fact, remedy, paste, {"count": len(marked), "ticks": listed})
 
 
 def _told(schedule: Schedule, zone: str, now: datetime) -> Iterator[tuple[datetime, TickMarks]]:
