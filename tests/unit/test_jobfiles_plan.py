@@ -84,6 +84,12 @@ def test_nothing_changed_is_an_empty_plan() -> None:
     assert plan.changes == ()
 
 
+def test_an_argument_of_another_kind_is_a_change() -> None:
+    old, new = (f"a: {{schedule: '0 5 * * *', python: 'm:f', kwargs: {{'n': {n}}}}}" for n in ("1", "true"))
+    assert len(plan_changes(files(new), cluster(old)).revised) == 1
+    assert plan_changes(files(old), cluster(old)).is_empty
+
+
 class TestRenames:
     def test_a_rename_keeps_the_job(self) -> None:
         plan = plan_changes(files(job("new", "renamed_from: old")), cluster(job("old")))

@@ -19,6 +19,7 @@ from sexton.jobfiles.differences import Difference, differences_between
 from sexton.jobfiles.load import LoadedJobs
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import ChangeKind, CurrentJob, JobChange
+from sexton.targets import PythonTarget
 
 _NAMED_AT_MOST = 5
 
@@ -151,8 +152,11 @@ def is_unchanged(current: CurrentJob, new: JobDefinition) -> bool:
     """Whether a definition says nothing new of a job: a `hash_seed` that it has anyway is nothing new, and leaving it
     out changes none."""
     seed = current.hash_seed
-    before = replace(current.definition, hash_seed=current.definition.hash_seed or seed)
-    return before.to_text() == replace(new, hash_seed=new.hash_seed or seed).to_text()
+    before = replace(current.definition, hash_seed=current.definition.hash_seed or seed, renamed_from=None)
+    after = replace(new, hash_seed=new.hash_seed or seed, renamed_from=None)
+    if not isinstance(after.target, PythonTarget) and before == after:  # to Python, arguments 1 and true are equal
+        return True
+    return before.to_text() == after.to_text()
 
 
 def check_prune(missing: Sequence[CurrentJob], total: int, prune_limit: int | None) -> None:
