@@ -30,7 +30,9 @@ def firings(draw: st.DrawFn) -> Firing:
     return Firing(schedule_from_spec({"parts": parts, "timezone": zone}), zone)
 
 
-starts = st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)).map(lambda at: at.replace(tzinfo=UTC))  # noqa: DTZ001
+starts = st.integers(0, 6 * 366 * 24 * 60).map(
+    lambda minutes: datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
+)
 windows = st.integers(1, 14 * 24).map(lambda hours: timedelta(hours=hours))
 
 
