@@ -129,6 +129,11 @@ class TestCounted:
         assert rarer.vanishing == (at(29, 12, 1, 11), at(29, 12, 3, 11), at(29, 12, 5, 11))
         assert not rarer.appearing
 
+    def test_the_first_change_is_named_however_far_ahead_it_is(self) -> None:
+        without_sundays = firing("* * * * *", exclude={"dates": [], "weekdays": [0], "holidays": []})
+        more = change_of_ticks(without_sundays, firing("* * * * *"), at(30, 0, month=11), at(7, 0))
+        assert (numbers(more), more.appearing[:2]) == ((1440, 0, 0, 8640), (at(6, 0), at(6, 0, 1)))
+
     def test_seconds_over_a_year_are_counted_by_arithmetic(self) -> None:
         year = timedelta(days=365)
         often = change(firing("* * * * * *"), firing("*/2 * * * * *"), year)

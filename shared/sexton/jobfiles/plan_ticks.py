@@ -242,7 +242,8 @@ def _first_differences(
     """The first ticks that only one of the schedules has, as far as a short walk finds them."""
     vanishing: list[datetime] = []
     appearing: list[datetime] = []
-    left, right = old.next_after(since), new.next_after(since)
+    alike_until = _alike_until(old, new, since, until)
+    left, right = old.next_after(alike_until), new.next_after(alike_until)
     for _ in range(_WALKED_FOR_EXAMPLES):
         ahead = [tick for tick in (left, right) if tick is not None and tick <= until]
         if not ahead or (len(vanishing) >= shown and len(appearing) >= shown):
@@ -255,6 +256,18 @@ def _first_differences(
         if tick == right:
             right = new.next_after(tick)
     return vanishing[:shown], appearing[:shown]
+
+
+def _alike_until(old: Schedule, new: Schedule, since: datetime, until: datetime) -> datetime:
+    """An instant up to which both have the same ticks, less than an hour before they part; by counting halves."""
+    either = UnionSchedule((old, new))
+    while until - since > timedelta(hours=1):
+        middle = since + (until - since) / 2
+        if old.count_between(since, middle) == new.count_between(since, middle) == either.count_between(since, middle):
+            since = middle
+        else:
+            until = middle
+    return since
 
 
 # --- jitter ---------------------------------------------------------------------------------------
