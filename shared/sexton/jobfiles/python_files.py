@@ -31,6 +31,8 @@ _CHILD = "sexton.jobfiles.python_child"
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in ', re.MULTILINE)
 _PIECE = 1 << 16
 _STACK_WITHIN = 0.5
+# What reading bytes that the file wrote in the answer's place may raise.
+_NO_ANSWER = (BadAnswer, ValueError, RecursionError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
 _EXIT_CALL = re.compile(r"\b_exit\s*\(")
 
 
@@ -70,8 +72,8 @@ def read_python_jobs(
         return Content()
     try:
         return _content(json.loads(run.answer), module, problems, modules)
-    except (BadAnswer, ValueError, RecursionError) as error:
-        problems.add_at(1, 1, f"gave an answer that is none ({error}); remove what writes to other descriptors")
+    except _NO_ANSWER as error:
+        problems.add_at(1, 1, f"gave an answer that is none ({error!r}); remove what writes to other descriptors")
         return Content()
 
 
