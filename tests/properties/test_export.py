@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sexton.jobfiles.exporting import ONE_FILE_EACH, export_files, export_text
-from sexton.jobfiles.load import load_job_text
+from sexton.jobfiles.load import load_job_files, load_job_text
 from sexton.jobfiles.plan import plan_changes
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import CurrentJob
@@ -41,8 +42,8 @@ def test_an_export_changes_nothing_here_and_gives_the_same_ticks_elsewhere(job: 
     assert there.enabled == job.definition.enabled
 
 
-def a_job(number: int, env: dict[str, str] | None = None) -> CurrentJob:
-    name = f"job-{number}"
+def a_job(number: int, env: dict[str, str] | None = None, name: str = "") -> CurrentJob:
+    name = name or f"job-{number}"
     definition = JobDefinition(name, ({"cron": "0 2 * * *"},), CommandTarget(("true",)), env=env or {})
     return CurrentJob(number, name, 1, definition, name, is_paused=False, is_quarantined=False)
 
@@ -60,3 +61,10 @@ def test_many_jobs_share_files_that_can_be_read_back() -> None:
     assert names == sorted((job.name for job in jobs), key=str.lower)
     assert 5 <= len(files) <= 9
     assert all(len(file.text) < 10 * 1024 * 1024 for file in files)
+
+
+def test_a_job_s_file_is_not_taken_for_its_folder_s_defaults(tmp_path: Path) -> None:
+    jobs = [a_job(1, name="defaults"), a_job(2, name="defaults.yaml")]
+    for file in export_files(jobs):
+        (tmp_path / file.name).write_text(file.text)
+    assert plan_changes(load_job_files([tmp_path]), jobs, prune=True).is_empty

@@ -260,6 +260,22 @@ class TestFolders:
         assert [Path(one.file).name for one in refused.value.problems] == ["chain.yaml", "folder", "x.yaml"]
         assert {one.message for one in refused.value.problems} == {"is a link out of the folder: name it directly"}
 
+    def test_a_link_to_python_jobs_outside_is_refused_and_one_to_any_other_module_left_alone(
+        self, tmp_path: Path
+    ) -> None:
+        given, outside = tmp_path / "given", tmp_path / "outside"
+        self.write(given / "good.yaml", "good")
+        outside.mkdir()
+        (outside / "jobs.py").write_text("from sexton import Job\njobs = []\n")
+        (outside / "tool.py").write_text("def tool() -> None: ...\n")
+        (given / "tool.py").symlink_to(outside / "tool.py")
+        assert self.names(given) == ["good"]
+        (given / "gone.py").symlink_to(outside / "nowhere.py")
+        (given / "jobs.py").symlink_to(outside / "jobs.py")
+        with pytest.raises(InvalidJobFile) as refused:
+            load_job_files([given])
+        assert [Path(one.file).name for one in refused.value.problems] == ["gone.py", "jobs.py"]
+
     def test_a_link_that_is_named_itself_is_read(self, tmp_path: Path) -> None:
         self.write(tmp_path / "outside" / "a.yaml", "a")
         given = tmp_path / "given"

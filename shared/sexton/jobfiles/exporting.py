@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from sexton.jobfiles.folder_defaults import DEFAULTS_NAMES
 from sexton.jobfiles.writing import JobEntry, job_file_text, keys_of
 from sexton.store.protocol import CurrentJob
 
@@ -42,7 +43,9 @@ def export_files(jobs: Sequence[CurrentJob]) -> Iterator[ExportedFile]:
     listed = _by_name(jobs)
     if len(listed) <= ONE_FILE_EACH:
         for job in listed:
-            yield _file(f"{job.name}.yaml", [job])
+            name = f"{job.name}.yaml"
+            # No job's name begins with a line below, so this file is nobody else's.
+            yield _file(f"_{name}" if name in DEFAULTS_NAMES else name, [job])
         return
     for number, some in enumerate(_chunks(listed), start=1):
         yield _file(f"jobs-{number:04}.yaml", some)

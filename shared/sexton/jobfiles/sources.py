@@ -136,7 +136,8 @@ class _Walk:
     def _entry(self, path: Path, defaults: tuple[JobFileText, ...], depth: int) -> Iterator[JobFileText]:
         is_named_so = path.suffix.lower() in _SUFFIXES and path.name not in _NOT_JOBS
         if _leaves(path, self._root):
-            if os.path.isdir(path) or (is_named_so and path.suffix.lower() != ".py"):
+            # A Python file is looked at, not shown: most links to one have nothing to do with jobs.
+            if os.path.isdir(path) or (is_named_so and not (_is_python(path) and _read(path).is_other_module)):
                 yield _refused(path, _LINK_OUT)
         elif os.path.isdir(path):
             yield from self._folder(path, defaults, depth + 1)
@@ -160,13 +161,17 @@ class _Walk:
         return True
 
 
+def _is_python(path: Path) -> bool:
+    return path.suffix.lower() == ".py"
+
+
 def _read(path: Path, defaults: tuple[JobFileText, ...] = ()) -> JobFileText:
     problems = FileProblems(shown_path(path))
     if path.suffix.lower() not in _SUFFIXES:
         problems.add_at(1, 1, f"is called {path.name!r}; job files end in .yaml, .yml, .toml or .py")
         return JobFileText(problems, None, path, defaults)
     data = _bytes_of(path, problems)
-    if data is not None and path.suffix.lower() == ".py":
+    if data is not None and _is_python(path):
         is_large = len(data) > MAX_PYTHON_BYTES
         if not declares_jobs(data, by_words=is_large):
             return JobFileText(problems, None, path, defaults, is_other_module=True)
