@@ -151,41 +151,55 @@ KUBECTL = """\
 echo "$*" >> calls
 case "$*" in
   *"create job"*) for job; do :; done; [ ! -e "$job" ] || exit 1; echo new > "$job" ;;
-  *jsonpath*) if [ "$(cat "$5")" = new ]; then echo seen > "$5"; else echo OUTCOME; fi ;;
+  *jsonpath*) if [ "$(cat "$5")" = new ]; then echo seen > "$5"; echo "Job "; else STATE; fi ;;
   *" get job "*) [ -e "$5" ] ;;
   *logs*) echo "log of $4" ;;
 esac
 """
 
 
+def ticks_run(folder: Path, command: CommandLine, state: str, times: int) -> list[subprocess.CompletedProcess[str]]:
+    """The imported job run ``times`` times for one tick, with a kubectl that answers ``state`` the second time."""
+    (folder / "cj.yaml").write_text(CRONJOB)
+    (job,) = jobs_of(folder, command.run("import", "kubernetes", "cj.yaml").stdout).values()
+    assert isinstance(job.target, ShellTarget)
+    (folder / "kubectl").write_text(KUBECTL.replace("STATE", state))
+    (folder / "sleep").write_text("#!/bin/sh\n")
+    for program in ("kubectl", "sleep"):
+        (folder / program).chmod(0o755)
+    env = {"PATH": f"{folder}:/usr/bin:/bin", "SEXTON_TICK": "2026-03-29T01:00:00Z"}
+    argv = ["/bin/sh", "-c", job.target.script]
+    return [
+        subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+        for _ in range(times)
+    ]
+
+
 @pytest.mark.parametrize(("outcome", "code"), [("SuccessCriteriaMet Complete", 0), ("FailureTarget Failed", 1)])
 def test_a_tick_creates_its_job_once_and_ends_as_it_does(
     tmp_path: Path, command: CommandLine, outcome: str, code: int
 ) -> None:
-    (tmp_path / "cj.yaml").write_text(CRONJOB)
-    (job,) = jobs_of(tmp_path, command.run("import", "kubernetes", "cj.yaml").stdout).values()
-    assert isinstance(job.target, ShellTarget)
-    (tmp_path / "kubectl").write_text(KUBECTL.replace("OUTCOME", outcome))
-    (tmp_path / "sleep").write_text("#!/bin/sh\n")
-    for program in ("kubectl", "sleep"):
-        (tmp_path / program).chmod(0o755)
-    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SEXTON_TICK": "2026-03-29T01:00:00Z"}
-    runs = [
-        subprocess.run(
-            ["/bin/sh", "-c", job.target.script],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        for _ in range(2)
-    ]
+    runs = ticks_run(tmp_path, command, f"echo Job {outcome}", 2)
     assert [run.returncode for run in runs] == [code, code]
     assert all("log of job/report-20260329010000" in run.stdout for run in runs)
     created = [line for line in (tmp_path / "calls").read_text().splitlines() if "create job" in line]
     assert set(created) == {"--namespace shop create job --from=cronjob/report report-20260329010000"}
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "said"),
+    [
+        (":", 1, "was removed before its end was seen"),
+        ("exit 1", 1, "could not be read for five minutes"),
+        ('echo x >> away; [ "$(wc -l < away)" -gt 50 ] && echo Job Complete', 0, ""),
+    ],
+    ids=["the Job is gone", "the API is gone", "the API comes back"],
+)
+def test_a_tick_does_not_wait_for_what_never_comes(
+    tmp_path: Path, command: CommandLine, state: str, code: int, said: str
+) -> None:
+    (run,) = ticks_run(tmp_path, command, state, 1)
+    assert (run.returncode, said in run.stderr) == (code, True)
 
 
 # --------------------------------------------------------------------------------------------------------- the guide

@@ -124,6 +124,17 @@ def test_by_default_the_tick_creates_the_job_in_its_cluster() -> None:
     assert script.startswith('job=report-$(printf %s "$SEXTON_TICK" | tr -cd 0-9 | cut -c1-14)')
 
 
+@pytest.mark.parametrize(
+    ("spec", "job"),
+    [("failedJobsHistoryLimit: 0", ""), ("successfulJobsHistoryLimit: 0", ""), ("", "ttlSecondsAfterFinished: 5")],
+)
+def test_what_removes_a_job_before_its_end_is_seen_is_told(spec: str, job: str) -> None:
+    text = manifest(f'schedule: "0 3 * * *"\n{spec}', job=job)
+    assert "such a run fails" in said(imported(text), Verdict.DIFFERS)
+    assert "such a run fails" not in said(imported(text.replace(": 0", ": 1").replace(": 5", ": 600")), Verdict.DIFFERS)
+    assert "such a run fails" not in said(imported(text, as_command=True), Verdict.DIFFERS)
+
+
 def test_long_names_that_begin_alike_make_jobs_of_their_own() -> None:
     scripts = [
         str(the_job(manifest().replace("name: report,", f"name: {name},")).keys["shell"])

@@ -35,15 +35,35 @@ _LONGEST_JOB_NAME = 63 - len("-20260329010000")
 _SPEC_READ = frozenset(
     {"schedule", "timeZone", "suspend", "concurrencyPolicy", "startingDeadlineSeconds", "jobTemplate"}
 )
+_TTL = ("jobTemplate", "spec", "ttlSecondsAfterFinished")
+_LEAST_TTL = 60
 # Written by the API server into what it gives out; nobody's intention is in it.
 _SERVER_KEYS = frozenset({"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"})
+# Gone and unknown are two answers: --ignore-not-found succeeds and prints nothing where there is no such Job. For five
+# minutes the API may be away; then the run fails, because a run that waits for ever would hold up all that follow.
 _SCRIPT = """\
 job={name}-$(printf %s "$SEXTON_TICK" | tr -cd 0-9 | cut -c1-14)
 kubectl{namespace} create job --from=cronjob/{cronjob} "$job" || kubectl{namespace} get job "$job" >/dev/null || exit 1
-state() {{ kubectl{namespace} get job "$job" -o 'jsonpath={{.status.conditions[?(@.status=="True")].type}}'; }}
-until state | grep -Eqw 'Complete|Failed'; do sleep 5; done
+state() {{
+  kubectl{namespace} get job "$job" --ignore-not-found \\
+    -o 'jsonpath={{.kind}} {{.status.conditions[?(@.status=="True")].type}}'
+}}
+away=0
+while :; do
+  if now=$(state); then
+    away=0
+    case "$now " in
+      *" Complete "* | *" Failed "*) break ;;
+      " ") echo "$job was removed before its end was seen" >&2; exit 1 ;;
+    esac
+  elif away=$((away + 1)); [ "$away" -ge 60 ]; then
+    echo "the state of $job could not be read for five minutes" >&2
+    exit 1
+  fi
+  sleep 5
+done
 kubectl{namespace} logs "job/$job" --all-containers --tail=200
-state | grep -qw Complete
+case "$now " in *" Complete "*) ;; *) exit 1 ;; esac
 """
 
 
@@ -202,15 +222,31 @@ class _Reader:
             "waits for it",
             name,
         )
+        self._tell_early_removal(manifest, name)
         return {"shell": script}
+
+    def _tell_early_removal(self, manifest: Manifest, name: str) -> None:
+        """What removes a Job so soon that the script may not see how it ended."""
+        for path in (("failedJobsHistoryLimit",), ("successfulJobsHistoryLimit",), _TTL):
+            number, least = number_at(manifest.node, "spec", *path), _LEAST_TTL if path is _TTL else 1
+            if number is not None and number < least:
+                self._findings.differs(
+                    line_at(manifest.node, "spec", *path),
+                    f"{path[-1]}: {number} removes the Job before its end is seen, and such a run fails; "
+                    f"set it to {least} or more in the cluster",
+                    name,
+                )
 
     def _tell_rest(self, manifest: Manifest, name: str) -> None:
         """Every other field, by its path."""
         node = manifest.node
         for key, line in keys_of_node(at(node, "spec")):
             if key in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+                more = "" if self._as_command else "; the CronJob's Jobs are still removed by it"
                 self._findings.left_out(
-                    line, f"{key}: Sexton keeps runs by time (sexton settings get retention), not by number", name
+                    line,
+                    f"{key}: Sexton keeps runs by time (sexton settings get retention), not by number{more}",
+                    name,
                 )
             elif key not in _SPEC_READ:
                 self._findings.left_out(line, f"spec.{key} is not carried over", name)
@@ -262,5 +298,5 @@ def _tell_all(findings: Findings, choices: ImportChoices, zone_from: int, *, as_
     say(
         0,
         "the worker needs kubectl and the right to create, get and log Jobs; a run ended by max_runtime leaves "
-        "its Job running",
+        "its Job running, and a Job that is deleted while it runs is a failed run",
     )
