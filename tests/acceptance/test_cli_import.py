@@ -48,6 +48,15 @@ def test_an_error_exits_1_with_the_other_jobs_printed(tmp_path: Path, command: C
     assert [*jobs_of(tmp_path, done.stdout)] == ["good"]
 
 
+def test_an_error_about_a_job_that_was_printed_is_not_called_good(tmp_path: Path, command: CommandLine) -> None:
+    (tmp_path / "a.timer").write_text("[Timer]\nOnCalendar=daily\n")
+    (tmp_path / "a.service").write_text("[Service]\nExecStart=%h/x\n")
+    done = command.run("import", "systemd", "a.timer")
+    assert done.returncode == 1
+    assert "of the 1 printed jobs 1 have enabled: false" in done.stderr
+    assert [job.enabled for job in jobs_of(tmp_path, done.stdout).values()] == [False]
+
+
 def test_the_report_can_go_to_a_file_and_all_can_be_data(tmp_path: Path, command: CommandLine) -> None:
     (tmp_path / "c").write_text(CRONTAB)
     done = command.run("import", "crontab", "c", "--report", "report.txt", "--output", "json")

@@ -174,6 +174,20 @@ def test_secrets_further_containers_and_limits_are_told() -> None:
     assert "'first'" in said(done, Verdict.ERROR)
 
 
+@pytest.mark.parametrize(
+    ("more", "job", "pod"),
+    [
+        (", {name: side, image: c}", "", ""),
+        ("", "", "initContainers: [{name: first}]"),
+        ("", "parallelism: 4", ""),
+    ],
+)
+def test_a_job_that_is_not_all_of_its_pod_is_paused_and_says_what_to_do(more: str, job: str, pod: str) -> None:
+    done = imported(manifest(container=CONTAINER + more, job=job, pod=pod), as_command=True)
+    assert [one.keys["enabled"] for one in done.jobs] == [False]
+    assert "--as kubectl; the job was written with enabled: false" in said(done, Verdict.ERROR)
+
+
 def test_an_unknown_entrypoint_is_an_error_of_command_alone() -> None:
     text = manifest(container="{name: a, image: b}")
     assert imported(text, as_command=True).has_errors

@@ -256,6 +256,39 @@ def test_the_instance_of_a_template_is_filled_in_and_its_lack_an_error() -> None
     assert (template.has_errors, template.jobs[0].keys["enabled"]) == (True, False)
 
 
+def test_a_template_that_nobody_has_named_an_instance_of_does_not_run_and_says_what_to_do() -> None:
+    service = UnitSource("dump@.service", "dump@.service", "[Service]\nExecStart=/bin/dump --db %i --all\n")
+
+    def dump(name: str, file: str, unit: str = "", *, by_systemctl: bool = False) -> Imported:
+        timer = UnitSource(name, file, f"[Timer]\nOnCalendar=daily\n{unit}")
+        return import_systemd([timer, service], ImportChoices(), by_systemctl=by_systemctl)
+
+    for done, remedy in (
+        (dump("dump@.timer", "dump@.timer"), "copy dump@.timer as dump@INSTANCE.timer"),
+        (dump("dump@.timer", "stdin"), "# /etc/systemd/system/dump@INSTANCE.timer"),
+        (dump("night.timer", "night.timer", "Unit=dump@.service\n"), "Unit="),
+        (dump("dump@.timer", "dump@.timer", by_systemctl=True), "copy dump@.timer"),
+    ):
+        (error,) = [finding.message for finding in done.findings if finding.verdict is Verdict.ERROR]
+        assert remedy in error
+        assert done.jobs[0].keys["enabled"] is False
+        assert done.jobs[0].keys["command"] in (
+            ["/bin/dump", "--db", "%i", "--all"],
+            ["systemctl", "start", "--wait", "dump@.service"],
+        )
+    named = dump("dump@.timer", "dump@.timer", "Unit=dump@db1.service\n")
+    assert (named.has_errors, named.jobs[0].keys["command"]) == (False, ["/bin/dump", "--db", "db1", "--all"])
+
+
+@pytest.mark.parametrize(
+    "broken", ["[Service]\nExecStart=/bin/x\nEnvironment=A", "[Service]\nExecStart=/bin/x\nTimeoutStopSec=soon"]
+)
+def test_a_job_of_which_a_setting_is_in_error_does_not_run(broken: str) -> None:
+    done = imported("[Timer]\nOnCalendar=daily\n", f"{broken}\n")
+    assert done.jobs[0].keys["enabled"] is False
+    assert all("enabled: false" in finding.message for finding in done.findings if finding.verdict is Verdict.ERROR)
+
+
 def test_environment_folder_and_user() -> None:
     job = serving('ExecStart=/bin/x\nEnvironment=A=1 "B=two words"\nEnvironment=C=\nWorkingDirectory=/srv\nUser=shop')
     assert job.keys["env"] == {"A": "1", "B": "two words", "C": ""}

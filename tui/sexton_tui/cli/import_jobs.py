@@ -254,8 +254,18 @@ def _show(
         number = sum(finding.verdict.value == "error" for finding in imported.findings)
         raise InvalidInput(
             f"{number} of what was read could not be carried over (see 'error' in the report)",
-            hint="mend the source and import again, or write those jobs by hand; the jobs that were printed are good",
+            hint=f"mend the source and import again, or write those jobs by hand; {_what_of_jobs(imported)}",
         )
+
+
+def _what_of_jobs(imported: Imported) -> str:
+    """Which of the printed jobs can be relied on."""
+    if not imported.jobs:
+        return "no job was printed"
+    paused = sum(job.keys.get("enabled") is False for job in imported.jobs)
+    if not paused:
+        return "the jobs that were printed are good"
+    return f"of the {len(imported.jobs)} printed jobs {paused} have enabled: false, and their comments say why"
 
 
 def _as_data(imported: Imported) -> dict[str, object]:

@@ -1,14 +1,14 @@
 """What an import gives back: jobs, and a finding for everything that did not become one or means something else.
 
 Every importer keeps to three rules. Nothing is dropped in silence: what is in the source stands in a job, or in a
-finding with its line. Nothing is guessed: what has two readings is an error that names both. Nothing raises: whatever
-the text, the answer is an ``Imported``.
+finding with its line. Nothing is guessed: what has two readings is an error that names both, and a job that an error
+speaks of does not run until somebody has mended it. Nothing raises: whatever the text, the answer is an ``Imported``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -25,6 +25,9 @@ class Verdict(StrEnum):
     """It was carried over and means something else in Sexton."""
     NOTE = "note"
     """It was carried over; this says how, where that is not plain to see."""
+
+
+_PAUSED = "the job was written with enabled: false: mend it and remove that line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,11 @@ class Imported:
     counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def faulty(self) -> frozenset[str]:
+        """The names that errors speak of, of jobs that were written and of those that were not."""
+        return frozenset(finding.job for finding in self.findings if finding.verdict is Verdict.ERROR and finding.job)
+
+    @property
     def has_errors(self) -> bool:
         return any(finding.verdict is Verdict.ERROR for finding in self.findings)
 
@@ -94,6 +102,24 @@ class Findings:
 
     def note(self, line: int, message: str, job: str = "") -> None:
         self.add(line, Verdict.NOTE, message, job)
+
+
+def with_faulty_paused(imported: Imported) -> Imported:
+    """The same import, in which no job is enabled that an error speaks of; the errors say so."""
+    faulty = imported.faulty & {job.name for job in imported.jobs}
+
+    def told(finding: Finding) -> Finding:
+        if finding.verdict is not Verdict.ERROR or finding.job not in faulty:
+            return finding
+        return replace(finding, message=f"{finding.message}; {_PAUSED}")
+
+    return replace(
+        imported,
+        jobs=tuple(
+            replace(job, keys={**job.keys, "enabled": False}) if job.name in faulty else job for job in imported.jobs
+        ),
+        findings=tuple(map(told, imported.findings)),
+    )
 
 
 def combined(parts: Iterable[Imported]) -> Imported:

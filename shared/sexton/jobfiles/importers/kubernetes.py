@@ -13,7 +13,7 @@ import shlex
 from hashlib import sha256
 
 from sexton.jobfiles.importers.choices import ImportChoices
-from sexton.jobfiles.importers.findings import Findings, Imported, ImportedJob, shown
+from sexton.jobfiles.importers.findings import Findings, Imported, ImportedJob, shown, with_faulty_paused
 from sexton.jobfiles.importers.job_names import NameGiver, slug_of
 from sexton.jobfiles.importers.kubernetes_containers import container_keys
 from sexton.jobfiles.importers.kubernetes_times import NotKubernetesTime, read_schedule
@@ -82,7 +82,7 @@ def import_kubernetes(
     if jobs:
         _tell_all(findings, choices, reader.zone_from, as_command=as_command)
     findings.found.sort(key=lambda finding: finding.line)
-    return Imported(tuple(jobs), (), tuple(findings.found), {"manifests": reader.count})
+    return with_faulty_paused(Imported(tuple(jobs), (), tuple(findings.found), {"manifests": reader.count}))
 
 
 class _Reader:

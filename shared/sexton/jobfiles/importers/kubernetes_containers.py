@@ -31,11 +31,19 @@ def container_keys(job_spec: Node | None, line: int, findings: Findings, job: st
         return None
     for other in containers.items[1:]:
         findings.error(
-            other.line, f"container {shown(text_at(other, 'name') or '')} beside the first one is not run", job
+            other.line,
+            f"container {shown(text_at(other, 'name') or '')} beside the first one is not run; write both into one "
+            "shell, or import with --as kubectl",
+            job,
         )
     initial = at(pod, "initContainers")
     for other in initial.items if isinstance(initial, Sequence) else []:
-        findings.error(other.line, f"initContainer {shown(text_at(other, 'name') or '')} is not run before it", job)
+        findings.error(
+            other.line,
+            f"initContainer {shown(text_at(other, 'name') or '')} is not run before it; write both into one shell, "
+            "joined by &&, or import with --as kubectl",
+            job,
+        )
     keys = {**target, **_pod_keys(job_spec, findings, job)}
     if env := _env(container, findings, job):
         keys["env"] = env

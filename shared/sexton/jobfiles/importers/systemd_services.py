@@ -95,7 +95,6 @@ class _Service:
 
     def __init__(self, unit: Unit, name: str, about: AboutJob, choices: ImportChoices) -> None:
         self._unit, self._name, self._about, self._choices = unit, name, about, choices
-        self._needs_mending = False
         kind = unit.last("Service", "Type")
         self._type = kind.value if kind is not None else "simple"
 
@@ -128,19 +127,15 @@ class _Service:
                 f"the variables in {shown(one.value)} are not in this unit: write them to env, or read the file "
                 "in the command",
             )
-        if self._needs_mending:
-            keys["enabled"] = False
         return keys
 
     def _resolved(self, setting: Setting, text: str) -> str:
         resolved, unknown = with_specifiers(text, self._name)
+        unknown = [one for one in unknown if one not in ("%i", "%I")]  # a template's, which is told of the whole job
         if unknown:
-            self._needs_mending = True
             self._about.error(
                 setting,
-                f"{', '.join(unknown)} is filled in by the machine's systemd and not known here; the job was "
-                "written with "
-                "enabled: false: put the value in its place and remove that line",
+                f"{', '.join(unknown)} is filled in by the machine's systemd and not known here; write the value",
             )
         return resolved
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sexton.jobfiles.importers.choices import ImportChoices
-from sexton.jobfiles.importers.findings import Imported, ImportedJob, shown
+from sexton.jobfiles.importers.findings import Imported, ImportedJob, shown, with_faulty_paused
 from sexton.jobfiles.importers.job_names import NameGiver
 from sexton.jobfiles.importers.on_calendar import CalendarPart, NotCalendar, read_on_calendar
 from sexton.jobfiles.importers.systemd_services import service_keys, tell_unit_settings
@@ -54,7 +54,7 @@ def import_systemd(
         )
     if jobs:
         _tell_all(findings, jobs[0].file, choices, by_systemctl=by_systemctl)
-    return Imported(tuple(jobs), (), findings.all(), {"units": len(reader.timers)})
+    return with_faulty_paused(Imported(tuple(jobs), (), findings.all(), {"units": len(reader.timers)}))
 
 
 @dataclass(slots=True)
@@ -63,6 +63,7 @@ class _When:
 
     groups: dict[tuple[object, ...], list[CalendarPart]]
     is_broken: bool = False
+    """Something in it was found wanting, and reported."""
 
 
 class _Timers:
@@ -220,6 +221,8 @@ class _Timers:
         unit_name = with_specifiers(named.value, timer.name)[0] if named is not None else f"{stem}.service"
         prefix, at, _ = unit_name.partition("@")
         template = f"{prefix}@.service" if at else unit_name
+        if unit_name == template and at:
+            self._tell_template(timer, unit_name, about)
         service = self.units.get(unit_name) or self.units.get(template)
         if service is not None:
             self.used.update({unit_name, template})
@@ -235,6 +238,18 @@ class _Timers:
             )
             return None
         return service_keys(service, unit_name, about, self._choices)
+
+    def _tell_template(self, timer: Unit, unit_name: str, about: AboutJob) -> None:
+        """A template is started under an instance's name, and nobody has said which."""
+        stem = timer.name.removesuffix(".timer").rstrip("@")
+        named = "name the instance in its Unit="
+        if "@" in timer.name:
+            named = f"copy {timer.name} as {stem}@INSTANCE.timer and import that"
+            if timer.file == "stdin":
+                named = f"write the instance into its line: # /etc/systemd/system/{stem}@INSTANCE.timer"
+        self._findings.of(timer.file).error(
+            0, f"{unit_name} is a template, and systemd starts only its instances: {named}", about.job
+        )
 
 
 def _new_year(year: int, zone: str) -> str:
