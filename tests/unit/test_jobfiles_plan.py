@@ -61,7 +61,19 @@ def test_a_new_job_that_does_what_a_missing_one_does_is_pointed_out() -> None:
     plan = plan_changes(files(job("every-five")), current)
     assert plan.likely_renames == (("every5", "every-five"),)
     assert plan_changes(files(job("every-five", "renamed_from: every5")), current).likely_renames == ()
-    assert plan_changes(files(job("every-five")), current, prune=True, prune_limit=2).likely_renames == ()
+    pruned = plan_changes(files(job("every-five")), current, prune=True, prune_limit=2)
+    assert pruned.likely_renames == plan.likely_renames
+    with pytest.raises(Refused) as refused:
+        plan_changes(files(job("every-five")), current, prune=True)
+    assert refused.value.hint == (
+        "1 of them may be renamed (`sexton plan` without --prune tells which); if this is meant, add --prune-limit 2"
+    )
+
+
+def test_many_alike_pair_in_their_order() -> None:
+    current = cluster(*(job(f"old{n:03}") for n in range(100)))
+    plan = plan_changes(files(*(job(f"new{n:03}") for n in range(90))), current)
+    assert plan.likely_renames == tuple((f"old{n:03}", f"new{n:03}") for n in range(90))
 
 
 def test_differences_speak_the_words_of_job_files() -> None:

@@ -131,10 +131,26 @@ class TestSlow:
         assert warned([job(schedule="*/5 * * * *")], cluster(job())) == []
 
 
-def test_a_likely_rename_is_told_with_the_key_to_add() -> None:
-    one = only(warned([job("new")], cluster(job("old"))), WarningKind.LIKELY_RENAME)
-    assert (one.jobs, one.paste) == (("new",), ("renamed_from: old",))
-    assert warned([job("new")], cluster(job("old")), prune=True) == []
+class TestLikelyRenames:
+    def test_it_is_told_with_the_key_to_add(self) -> None:
+        one = only(warned([job("new")], cluster(job("old"))), WarningKind.LIKELY_RENAME)
+        assert (one.jobs, one.paste) == (("new",), ("renamed_from: old",))
+        assert "stays: both would run" in one.fact
+
+    def test_it_is_told_where_prune_would_make_the_loss_final(self) -> None:
+        one = only(warned([job("new")], cluster(job("old")), prune=True), WarningKind.LIKELY_RENAME)
+        assert (one.jobs, one.paste) == (("new",), ("renamed_from: old",))
+        assert "is retired: the new one begins without its cursor and history" in one.fact
+
+    @pytest.mark.parametrize("prune", [False, True])
+    def test_several_that_do_the_same_pair_by_their_names_each_once(self, prune: bool) -> None:
+        current = cluster(job("backup-a"), job("backup-b"), job("backup-c"))
+        one = only(
+            warned([job("c-backup"), job("a-backup-full")], current, prune=prune),
+            WarningKind.LIKELY_RENAME,
+        )
+        assert one.jobs == ("c-backup", "a-backup-full")
+        assert one.paste == ("renamed_from: backup-c  # in c-backup", "renamed_from: backup-a  # in a-backup-full")
 
 
 def test_a_queue_that_no_worker_serves_is_told_once_for_all_its_jobs() -> None:

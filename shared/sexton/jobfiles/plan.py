@@ -11,8 +11,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 
 from sexton.errors import InvalidJobFile, Problem, Refused
 from sexton.jobfiles.differences import Difference, differences_between
@@ -22,6 +24,7 @@ from sexton.store.protocol import ChangeKind, CurrentJob, JobChange
 from sexton.targets import PythonTarget
 
 _NAMED_AT_MOST = 5
+_COMPARED_AT_MOST = 2_500  # pairs of names
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,9 @@ class ApplyPlan:
 
     @property
     def likely_renames(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a missing job that stays and an added one with its schedule and target: both would run."""
-        if not self.added:
-            return ()
-        old_names = {_what_it_does(job.definition): job.name for job in self.kept}
-        pairs = ((old_names.get(_what_it_does(added)), added.name) for added in self.added)
-        return tuple((old, new) for old, new in pairs if old is not None)
+        """Pairs of a missing job, kept or retired, and an added one with its schedule and target, old name first; no
+        job is in two of them. In the order of the added ones."""
+        return likely_renames(self.missing, self.added)
 
     @property
     def kept(self) -> tuple[CurrentJob, ...]:
@@ -101,6 +101,42 @@ def _what_it_does(definition: JobDefinition) -> str:
     return json.dumps([data["schedule"], data["timezone"], data["target"]], sort_keys=True)
 
 
+def likely_renames(missing: Sequence[CurrentJob], added: Sequence[JobDefinition]) -> tuple[tuple[str, str], ...]:
+    """Pairs of a missing job and an added one that do the same, old name first; of several, those whose names are most
+    alike. In the order of the added ones."""
+    if not missing or not added:
+        return ()
+    old_names: dict[str, list[str]] = {}
+    for job in missing:
+        old_names.setdefault(_what_it_does(job.definition), []).append(job.name)
+    new_names: dict[str, list[str]] = {}
+    for definition in added:
+        new_names.setdefault(_what_it_does(definition), []).append(definition.name)
+    old_of = {
+        new: old for does, news in new_names.items() if does in old_names for old, new in _alike(old_names[does], news)
+    }
+    return tuple((old_of[one.name], one.name) for one in added if one.name in old_of)
+
+
+def _alike(olds: Sequence[str], news: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each name with the one of the other side that is most like it, each once; by order where they are many."""
+    if len(olds) * len(news) > _COMPARED_AT_MOST:
+        yield from zip(sorted(olds), sorted(news), strict=False)
+        return
+    pairs = sorted((-_likeness(old, new), old, new) for old in olds for new in news)
+    taken: set[tuple[str, bool]] = set()
+    for _, old, new in pairs:
+        if taken.isdisjoint({(old, True), (new, False)}):
+            taken |= {(old, True), (new, False)}
+            yield old, new
+
+
+def _likeness(old: str, new: str) -> float:
+    """0 to 2: by letters in their order, and by words in any."""
+    words, other = set(re.split(r"[-_.]", old)), set(re.split(r"[-_.]", new))
+    return SequenceMatcher(None, old, new, autojunk=False).ratio() + len(words & other) / len(words | other)
+
+
 def plan_changes(
     loaded: LoadedJobs,
     current: Sequence[CurrentJob],
@@ -143,7 +179,7 @@ def plan_changes(
         raise InvalidJobFile(problems)
     missing = tuple(job for job in current if job.job_id not in kept)
     if prune:
-        check_prune(missing, len(current), prune_limit)
+        check_prune(missing, len(current), prune_limit, renames=len(likely_renames(missing, added)))
     retired = missing if prune else ()
     return ApplyPlan(tuple(added), tuple(revised), tuple(unchanged), missing, retired, unchanged_at)
 
@@ -159,14 +195,16 @@ def is_unchanged(current: CurrentJob, new: JobDefinition) -> bool:
     return before.to_text() == after.to_text()
 
 
-def check_prune(missing: Sequence[CurrentJob], total: int, prune_limit: int | None) -> None:
-    """Raise Refused where a prune would retire more than the larger of 1 and 10 % of all jobs, or than its limit."""
+def check_prune(missing: Sequence[CurrentJob], total: int, prune_limit: int | None, *, renames: int = 0) -> None:
+    """Raise Refused where a prune would retire more than the larger of 1 and 10 % of all jobs, or than its limit;
+    ``renames``: how many of them look renamed."""
     allowed = max(1, total // 10) if prune_limit is None else prune_limit
     if len(missing) <= allowed:
         return
     names = ", ".join(job.name for job in missing[:_NAMED_AT_MOST])
     more = ", ..." if len(missing) > _NAMED_AT_MOST else ""
+    renamed = f"{renames} of them may be renamed (`sexton plan` without --prune tells which); " if renames else ""
     raise Refused(
         f"--prune would retire {len(missing)} of {total} jobs ({names}{more}), more than the {allowed} allowed",
-        hint=f"nothing was changed; if this is meant, add --prune-limit {len(missing)}",
+        hint=f"{renamed}if this is meant, add --prune-limit {len(missing)}",
     )

@@ -186,15 +186,27 @@ def _rounded(length: timedelta) -> timedelta:
 
 
 def _likely_renames(report: PlanReport) -> Iterator[PlanWarning]:
-    for old, new in report.plan.likely_renames:
-        yield PlanWarning(
-            WarningKind.LIKELY_RENAME,
-            (new,),
-            f"it does what {old} does, which is not in the files and stays: both would run",
-            f"if {old} was renamed, to keep its cursor, history and hash seed",
-            (f"renamed_from: {old}",),
-            {"old": old},
-        )
+    retired = {job.name for job in report.plan.retired}
+    for is_retired in (False, True):
+        pairs = [(old, new) for old, new in report.plan.likely_renames if (old in retired) is is_retired]
+        if not pairs:
+            continue
+        becomes = "stays: both would run"
+        if is_retired:
+            becomes = "is retired: the new one begins without its cursor and history, and H and jitter move"
+        old, new = pairs[0]
+        if len(pairs) == 1:
+            fact = f"it does what {old} does, which is not in the files and {becomes}"
+            remedy, paste = (
+                f"if {old} was renamed, to keep its cursor, history and hash seed",
+                (f"renamed_from: {old}",),
+            )
+        else:
+            fact = f"each does what a job does that is not in the files and {becomes}"
+            remedy = "if these were renamed, to keep cursor, history and hash seed, in each of them its own line"
+            paste = tuple(f"renamed_from: {old}  # in {new}" for old, new in pairs)
+        numbers = {"old": old, "renamed_from": {new: old for old, new in pairs}, "is_retired": is_retired}
+        yield PlanWarning(WarningKind.LIKELY_RENAME, tuple(new for _, new in pairs), fact, remedy, paste, numbers)
 
 
 def _queues_without_worker(report: PlanReport) -> Iterator[PlanWarning]:
