@@ -161,6 +161,39 @@ def test_an_unknown_zone_is_an_error_and_its_jobs_do_not_run() -> None:
     assert [job.keys.get("enabled", True) for job in imported(text).jobs] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("broken", "mended"),
+    [
+        ('CRON_TZ="Europe/Berlin', "CRON_TZ=Europe/Berlin"),
+        ("CRON_TZ Europe/Berlin", "CRON_TZ=Europe/Berlin"),
+        ("CRON_TZ: Europe/Berlin", "CRON_TZ=Europe/Berlin"),
+        ('PATH="/opt/bin:/bin', "PATH=/opt/bin"),
+        ("PATH='/opt/bin' # mine", "PATH=/opt/bin"),
+        ("PATH+=/opt/bin", "PATH=/opt/bin"),
+        ("$PATH=/opt/bin", "PATH=/opt/bin"),
+        ('"PATH=/opt/bin', "PATH=/opt/bin"),
+        ("export HOME=/srv", "HOME=/srv"),
+        ("setenv SHELL /bin/bash", "SHELL=/bin/bash"),
+        ("SHELL=bash -e", "SHELL=/bin/bash"),
+        ("RANDOM_DELAY 5", "RANDOM_DELAY=5"),
+    ],
+)
+def test_what_stands_below_an_assignment_in_error_does_not_run(broken: str, mended: str) -> None:
+    done = imported(f"@daily above\n{broken}\n@daily below\n{mended}\n@daily good\n")
+    assert [job.keys.get("enabled", True) for job in done.jobs] == [True, False, True]
+    assert [f.line for f in done.findings if f.verdict is Verdict.ERROR and "enabled: false" in f.message] == [2]
+    assert any(f.job == "below" and "(line 2)" in f.message for f in done.findings)
+
+
+@pytest.mark.parametrize("line", ["hello world", "MAILTO='open", "0 3 * * x", "just=one=two words", "MAILFROM me"])
+def test_other_lines_in_error_pause_nothing(line: str) -> None:
+    assert [job.keys.get("enabled", True) for job in imported(f"{line}\n@daily good\n").jobs] == [True]
+
+
+def test_a_command_that_reads_an_address_in_error_does_not_run() -> None:
+    assert the_job("MAILTO='open\n@daily report | mail $MAILTO\n").keys["enabled"] is False
+
+
 def test_random_delay_is_jitter() -> None:
     assert the_job("RANDOM_DELAY=10\n@daily x\n").keys["jitter"] == "10m"
     assert "jitter" not in the_job("RANDOM_DELAY=soon\n@daily x\n").keys

@@ -35,10 +35,9 @@ from sexton.zones import load_zone
 DEFAULT_PATH = "/usr/bin:/bin"
 LONGEST_LINE = 200_000
 _KINDS = ("jobs", "env", "reboot", "disabled", "errors", "comments", "blank")
-# Said to crond, not to the commands.
-_FOR_CROND = frozenset(
-    {"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "CRON_TZ", "RANDOM_DELAY", "LOGNAME", "USER"}
-)
+# Said to crond, not to the commands; some of it says nothing of when and how they run.
+_FOR_MAIL = frozenset({"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"})
+_FOR_CROND = _FOR_MAIL | {"CRON_TZ", "RANDOM_DELAY", "LOGNAME", "USER"}
 # Users that are not programs too (mail, man, backup and mysql are).
 _KNOWN_USERS = frozenset({"root", "www-data", "nobody"})
 # Where crond keeps the crontabs of users, each under its user's name.
@@ -53,8 +52,8 @@ class _InForce:
     env: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Name to line and value."""
     timezone: str | None = None
-    zone_is_unknown: bool = False
-    shell_is_unfit: bool = False
+    broken: dict[str, int] = field(default_factory=dict)
+    """Name to line of the assignments in error: nobody knows what the jobs below should have had."""
     jitter_minutes: int = 0
     used: set[int] = field(default_factory=set)
 
@@ -133,7 +132,7 @@ class _Reader:
                     "give it a time",
                 )
             case BadLine():
-                self._error(number, line.message)
+                self._error(number, line.message, breaks=line.assigns)
 
     def imported(self) -> Imported:
         """What all lines together have become."""
@@ -150,8 +149,13 @@ class _Reader:
         self._findings.found.sort(key=lambda finding: finding.line)
         return Imported(tuple(self._jobs), tuple(self._disabled), tuple(self._findings.found), dict(self._counts))
 
-    def _error(self, number: int, message: str) -> None:
+    def _error(self, number: int, message: str, *, breaks: str = "") -> None:
+        """``breaks``: the variable that the jobs below should have had."""
         self._counts["errors"] += 1
+        if breaks:
+            self._state.broken[breaks] = number
+        if breaks and breaks not in _FOR_MAIL:
+            message += "; the jobs below it are written with enabled: false"
         self._findings.error(number, message)
 
     def _disable(self, number: int, text: str, job: JobLine) -> None:
@@ -168,18 +172,17 @@ class _Reader:
 
     def _assign(self, number: int, line: Assignment) -> None:
         name, value = line.name, line.value
+        self._state.broken.pop(name, None)
         if name == "CRON_TZ" and not self._set_zone(number, value):
             return
-        if name == "SHELL":
-            self._state.shell_is_unfit = not re.fullmatch(r"/[^\s$;\"']+", value)
-            if self._state.shell_is_unfit:
-                self._error(
-                    number,
-                    f"SHELL={shown(value)} is no path of a shell, so crond could start none of the jobs below; "
-                    "they are "
-                    "written for /bin/sh with enabled: false (a comment needs a line of its own)",
-                )
-                return
+        if name == "SHELL" and not re.fullmatch(r"/[^\s$;\"']+", value):
+            self._error(
+                number,
+                f"SHELL={shown(value)} is no path of a shell, so crond could start none of the jobs below; write one "
+                "(a comment needs a line of its own)",
+                breaks=name,
+            )
+            return
         if name == "RANDOM_DELAY":
             self._set_delay(number, value)
         self._counts["env"] += 1
@@ -190,24 +193,22 @@ class _Reader:
 
     def _set_zone(self, number: int, value: str) -> bool:
         name = value.removeprefix(":")
+        self._state.timezone = None
         if " " in name:
-            self._state.timezone, self._state.zone_is_unknown = None, True
             self._error(
                 number,
-                f"CRON_TZ={shown(value)} holds more than a zone, which needs a line of its own (and so does a "
-                "comment); the "
-                "jobs below it are written with enabled: false",
+                f"CRON_TZ={shown(value)} holds more than a zone, which needs a line of its own (and so does a comment)",
+                breaks="CRON_TZ",
             )
             return False
-        self._state.timezone, self._state.zone_is_unknown = name or None, False
         if not name:
             return True
         try:
             load_zone(name)
         except InvalidSchedule as error:
-            self._state.timezone, self._state.zone_is_unknown = None, True
-            self._error(number, f"CRON_TZ: {error}; the jobs below it are written with enabled: false")
+            self._error(number, f"CRON_TZ: {error}", breaks="CRON_TZ")
             return False
+        self._state.timezone = name
         return True
 
     def _set_delay(self, number: int, value: str) -> None:
@@ -235,7 +236,8 @@ class _Reader:
             self._host_zone_from = self._host_zone_from or number
         if state.jitter_minutes:
             keys["jitter"] = f"{state.jitter_minutes}m"
-        if not is_enabled or state.zone_is_unknown or state.shell_is_unfit:
+        broken = [one for one in state.broken if one not in _FOR_MAIL or _reads(line.command, one)]
+        if not is_enabled or broken:
             keys["enabled"] = False
         keys.update(self._target(line, env))
         if env:
@@ -253,25 +255,34 @@ class _Reader:
             keys["owner"] = owner
         if line.user is not None:
             self._users.setdefault(line.user, (number, str(keys["queue"])))
-        if state.zone_is_unknown:
-            self._findings.differs(number, "its CRON_TZ is no zone: set timezone, then remove enabled: false", name)
+        if broken:
+            listed = ", ".join(f"{one} (line {state.broken[one]})" for one in broken)
+            what = "timezone" if broken == ["CRON_TZ"] else "what it should have"
+            self._findings.differs(
+                number, f"stands below an error in {listed}: write {what} here, then remove enabled: false", name
+            )
         return ImportedJob(name, keys, self._findings.file, number, (text,))
 
     def _env(self, command: str) -> dict[str, str]:
         env: dict[str, str] = {}
         for name, (number, value) in self._state.env.items():
-            if name not in _FOR_CROND or (name.startswith("MAIL") and re.search(rf"\${{?{name}\b", command)):
+            if name not in _FOR_CROND or (name.startswith("MAIL") and _reads(command, name)):
                 env[name] = value
                 self._state.used.add(number)
         env.setdefault("PATH", DEFAULT_PATH)
         return env
 
     def _target(self, line: JobLine, env: Mapping[str, str]) -> dict[str, object]:
-        shell = "/bin/sh" if self._state.shell_is_unfit else self._state.value("SHELL") or "/bin/sh"
+        shell = "/bin/sh" if "SHELL" in self._state.broken else self._state.value("SHELL") or "/bin/sh"
         is_sudo = line.user is not None and self._choices.users is UserRule.SUDO
         if shell == "/bin/sh" and not is_sudo:
             return {"shell": line.command}
         return {"command": with_user([shell, "-c", line.command], line.user, self._choices.users, env)}
+
+
+def _reads(command: str, name: str) -> bool:
+    """Whether a command uses a variable by name."""
+    return re.search(rf"\${{?{name}\b", command) is not None
 
 
 def guess_user_column(file: str, lines: list[str]) -> tuple[bool, str]:

@@ -9,7 +9,7 @@ command: the first "%" that is not written "\\%" ends it; the rest is its input,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sexton.jobfiles.importers.crontab_times import (
     ALIASES,
@@ -28,6 +28,11 @@ _BLANKS = re.compile(r"[ \t]+")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?(?::[A-Za-z0-9_.-]+)?(?:/[A-Za-z0-9_.-]+)?")
 _ANACRON = re.compile(
     r"(?:[0-9]+|@[a-z]+)[ \t]+[0-9]+[ \t]+(?=[A-Za-z0-9_-]*[a-z.])[A-Za-z][A-Za-z0-9_.-]+[ \t]+[A-Za-z/.]"
+)
+# What was meant to set a variable, as crond, shells and other files write it.
+_MEANT = re.compile(
+    r"(?P<word>(?:export|set|setenv|env|declare(?:[ \t]+-[a-z]+)?)[ \t]+)?[$'\"]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)['\"]*"
+    r"[ \t]*(?P<sign>[+:?]?=|[:; \t])"
 )
 # What templates and manuals show in comments.
 _EXAMPLES = re.compile(
@@ -76,9 +81,10 @@ class AtBoot:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """What is wrong, and what to write instead."""
+    """What is wrong, and what to write instead. ``assigns``: the variable that the line was meant to set, if any."""
 
     message: str
+    assigns: str = ""
 
 
 Line = Nothing | Assignment | JobLine | DisabledJob | AtBoot | BadLine
@@ -92,7 +98,7 @@ def read_line(text: str, *, has_user: bool) -> Line:
     if stripped.startswith("#"):
         return _disabled(stripped, has_user=has_user) or Nothing(is_comment=True)
     if (assignment := read_assignment(stripped)) is not None:
-        return assignment
+        return replace(assignment, assigns=_meant(stripped)) if isinstance(assignment, BadLine) else assignment
     try:
         return _read_job(stripped, has_user=has_user)
     except NotTimes as error:
@@ -106,6 +112,10 @@ def read_assignment(text: str) -> Assignment | BadLine | None:
         return None
     if not name:
         return BadLine("has no name before the '='; write NAME=value")
+    if name[-1] in "+:?":
+        return BadLine(
+            f"crond knows no {name[-1]}= and would set {shown(name)}; write {name[:-1]}= and the whole value"
+        )
     value = rest.lstrip(" \t")[1:].strip(" \t")
     if value[:1] in ("'", '"'):
         end = value.find(value[0], 1)
@@ -189,11 +199,12 @@ def _read_job(text: str, *, has_user: bool) -> JobLine | AtBoot | BadLine:
             return _at_boot(rest, has_user=has_user)
         return _job(times_of_alias(word, _BLANKS.split(rest)[0]), rest, has_user=has_user)
     if text[0] in "'\"" and text[0] not in text[1:]:
-        return BadLine("begins with a quote that does not end; close it, as in NAME='value', or remove it")
+        problem = "begins with a quote that does not end; close it, as in NAME='value', or remove it"
+        return BadLine(problem, _meant(text))
     words = _BLANKS.split(text, maxsplit=6)
     count = fields_before_command(words)
     if count == 0:
-        return BadLine(_no_job(text))
+        return BadLine(_no_job(text), _meant(text))
     if count < 5:
         fields = "1 time field" if count == 1 else f"{count} time fields"
         what = (
@@ -226,6 +237,15 @@ def _no_job(text: str) -> str:
     if (name := re.fullmatch(r"([A-Z_][A-Z0-9_]*):?", first)) and rest:
         return f"has no '='; write {name[1]}={rest[:60]} if it is an assignment, or a # before a comment"
     return f"{shown(text)} is neither a job (five time fields and a command) nor NAME=value; write a # before a comment"
+
+
+def _meant(text: str) -> str:
+    """The variable that a line in error was meant to set; empty where it reads like anything else."""
+    match = _MEANT.match(text)
+    if match is None:
+        return ""
+    is_meant = match["word"] or "=" in match["sign"] or match["name"].isupper()
+    return match["name"] if is_meant else ""
 
 
 def _at_boot(rest: str, *, has_user: bool) -> AtBoot | BadLine:
