@@ -224,6 +224,52 @@ def test_a_lock_that_waits_is_not() -> None:
     assert the_job("* * * * * flock /l x\n").keys["overlap"] == "allow"
 
 
+@pytest.mark.parametrize(
+    ("command", "question"),
+    [
+        ('[ "$(date -d tomorrow +\\%d)" = 01 ] && month-end', "["),
+        ("[ -x /bin/a ] && [ -d /b ] && /bin/a > /dev/null 2>&1", "["),
+        ("test -f x && y && z", "test"),
+        ("cd /srv; grep -q a b && mail me", "grep"),
+        ("ps aux | grep -v root", "grep"),
+        ("(cd / && [[ -e x ]] && y)", "[["),
+        ("{ test -e x && y; }", "test"),
+        ("! pgrep x && y", "pgrep"),
+        ("command -v sa1 > /dev/null && sa1 1 1", "command"),
+        ("systemctl is-active --quiet x && y", "systemctl"),
+        ("/bin/sh -c 'test -f x && y'", "test"),
+        ("nice -n 19 flock /l -c 'diff a b'", "diff"),
+    ],
+)
+def test_a_command_that_exits_1_for_a_no_is_told(command: str, question: str) -> None:
+    told = [f.message for f in found(f"@daily {command}\n", Verdict.DIFFERS) if "success_codes" in f.message]
+    assert [message.split()[1] for message in told] == [question]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "[ -f x ] && y || true",
+        "test -x /usr/sbin/anacron || ( cd / && run-parts /x )",
+        "grep -q a b && c; exit 0",
+        "if [ -f x ]; then y; fi",
+        "grep a b | mail me",
+        "a && b",
+        "x '&& [ a ]' \"$(grep a b)\" # && grep",
+        "x $(a | grep b)",
+        "test -f x && y &",
+        "for f in *; do test -f x && y; done",
+    ],
+)
+def test_a_command_that_exits_as_its_work_does_is_not(command: str) -> None:
+    assert not [f for f in found(f"@daily {command}\n", Verdict.DIFFERS) if "success_codes" in f.message]
+
+
+def test_a_lock_that_leaves_says_how_it_exits() -> None:
+    assert ["exits 1" in f.message for f in found("* * * * * flock -n /l x\n", Verdict.DIFFERS)] == [True]
+    assert ["exits 1" in f.message for f in found("* * * * * flock -n -E 0 /l x\n", Verdict.DIFFERS)] == [False]
+
+
 def test_reboot_is_left_out_with_its_line() -> None:
     text = "@daily x\n@reboot start\n"
     assert [finding.line for finding in found(text, Verdict.LEFT_OUT)] == [2]

@@ -7,6 +7,7 @@ import re
 from sexton.jobfiles.importers.choices import ImportChoices, UserRule
 from sexton.jobfiles.importers.crontab_lines import JobLine
 from sexton.jobfiles.importers.findings import Findings, shown
+from sexton.jobfiles.importers.shell_questions import question_that_ends
 
 _FLOCK = re.compile(r"\b(?:flock|lockf|setlock|run-one|lckdo)\b")
 _LEAVES = re.compile(
@@ -74,9 +75,18 @@ def remark_on_job(findings: Findings, line: int, name: str, job: JobLine, text: 
     """What differs for this job alone; ``text`` is the whole line."""
     command = job.command
     if _FLOCK.search(command):
-        how = " overlap: skip was written, which holds for the whole cluster" if takes_lock_or_leaves(command) else ""
+        how = ""
+        if takes_lock_or_leaves(command):
+            how = "; overlap: skip was written, which holds for the whole cluster"
+            if not re.search(r"\s(?:-[a-zA-Z]*E|--conflict-exit-code)", command):
+                how += "; where the lock is taken it exits 1, a failed run to Sexton (flock -n -E 0 exits 0)"
+        findings.differs(line, f"its lock file holds on one machine only, not between workers on two{how}", name)
+    if (question := question_that_ends(command)) is not None:
         findings.differs(
-            line, f"its lock file holds on one machine only, not between workers on two;{how}".rstrip(";"), name
+            line,
+            f"where {question} says no, the command exits 1, which crond does not look at and Sexton counts as a "
+            "failed run: write success_codes: [0, 1], or 'if ...; then ...; fi' around what follows",
+            name,
         )
     if job.stdin is not None:
         why = ""
@@ -149,6 +159,7 @@ def remark_on_file(
         "missed: {policy: skip} was written: crond forgets what fell due while it was down (anacron does not: "
         "policy: latest); start_within: 10m: a run may wait so long for a free worker, where crond starts all at once",
     )
+    say(0, "crond looks at no exit code; a run that exits with another than 0 is failed, unless success_codes has it")
     say(0, "on_worker_lost: fail was written: crond never runs anything twice; retry suits jobs that may be repeated")
     say(0, "crond sets no limit to a run; Sexton ends it after max_runtime: 24h unless a job says otherwise")
     say(
