@@ -23,7 +23,8 @@ class JobStanding:
     ``ahead``: claims written ahead that nobody was ever granted, which an edit withdraws; ``ahead_upto`` is the tick of
     the last. ``decided_upto``: the last tick ahead of now that an edit leaves as it is, because a worker has or had its
     claim or a skip record covers it; the edit counts from there. ``proposals``: the missed ticks held for an operator.
-    ``durations``: of its newest ended runs, newest first.
+    ``durations``: of its newest ended runs, newest first. ``made_by`` and ``made_at``: who made its present revision,
+    and when; None where nobody asked.
     """
 
     job_id: int
@@ -35,6 +36,8 @@ class JobStanding:
     proposals: int = 0
     held_ticks: int = 0
     durations: tuple[timedelta, ...] = ()
+    made_by: str | None = None
+    made_at: datetime | None = None
 
     @property
     def usual_duration(self) -> UsualDuration | None:
@@ -56,12 +59,14 @@ class UsualDuration:
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """The standing of jobs at one moment of the database, and the queues that workers serve then."""
+    """The standing of jobs at one moment of the database, and the queues that workers serve then. ``inputs_id``: the
+    inputs that the cluster's ticks are computed with, empty while no node has enrolled."""
 
     now: datetime
     jobs: Mapping[int, JobStanding] = field(default_factory=dict)
     served_queues: frozenset[str] = frozenset()
     workers: int = 0
+    inputs_id: str = ""
 
     def of(self, job_id: int) -> JobStanding:
         """The job's standing; one of no claims and no runs where there is none."""

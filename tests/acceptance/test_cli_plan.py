@@ -16,6 +16,7 @@ from sexton.claims import State
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from sexton.store.schema import upgrade
+from sexton_tui.actor import actor
 from tests.support.claim_rows import ClaimRows
 from tests.support.command_line import CommandLine
 
@@ -139,6 +140,21 @@ def test_claims_ahead_and_runs_in_flight_are_told_with_their_job(planner: Planne
     text = planner.run("plan", "--prune")
     assert "2 claims written ahead are withdrawn" in text
     assert f"1 run in flight since {minute:%Y-%m-%dT%H:%M:%SZ} goes on under revision 1, and may end" in text
+
+
+def test_who_made_the_present_revision_stands_beside_its_job_and_other_inputs_are_told(
+    planner: Planner, store: Store
+) -> None:
+    planner.apply(report=JOBS["report"])
+    planner.write(report=JOBS["report"].replace("0 2", "0 4"))
+    store.terms.enroll("database", "2019a/1/0.1", "2019a", 1)
+    text = planner.run("plan")
+    assert text.startswith(f"~ report  (revision 1 by {actor()}, ")
+    assert "those of the cluster with 2019a/1/0.1" in " ".join(text.split())
+    document = planner.plan()
+    assert changes(document)["report"]["revision_by"] == actor()
+    assert datetime.fromisoformat(changes(document)["report"]["revision_at"]) <= store.now()
+    assert document["warnings"][-1]["warning"] == "other_inputs"
 
 
 def test_it_needs_no_right_to_write(planner: Planner) -> None:

@@ -27,7 +27,9 @@ def standing(store: Store, job: JobRow) -> JobStanding:
 def test_a_job_that_nothing_was_decided_of_has_nothing_to_meet(store: Store) -> None:
     (job,) = create(store, definition("a"))
     found = store.reads.standings([job.job_id])
-    assert found.of(job.job_id) == JobStanding(job.job_id)
+    made_at = found.of(job.job_id).made_at
+    assert made_at is not None
+    assert found.of(job.job_id) == JobStanding(job.job_id, made_by="test", made_at=made_at)
     assert abs(found.now - store.now()) < MINUTE
     assert found.of(99) == JobStanding(99)
     assert store.reads.standings([]).jobs == {}
@@ -57,6 +59,10 @@ def test_what_it_says_is_what_an_edit_then_does(store: Store, ledger_url: str) -
     (done,) = store.edits.edit([JobChange(ChangeKind.REVISE, job.job_id, definition("a", MINUTE))], "alice")
     assert (done.effective_at, done.withdrawn) == (ticks[12], 17)
     after = standing(store, job)
+    assert (one.made_by, after.made_by) == ("test", "alice")
+    assert one.made_at is not None
+    assert after.made_at is not None
+    assert after.made_at > one.made_at
     assert (after.ahead, after.decided_upto, after.in_flight) == (0, ticks[12], one.in_flight)
 
 
@@ -163,7 +169,7 @@ class TestCost:
         event.listen(connection, "before_cursor_execute", keep)
         read_standings(connection, START + timedelta(days=3), [1, 2], 20)
         event.remove(connection, "before_cursor_execute", keep)
-        assert len(statements) == 6, "one for each question, however many jobs"
+        assert len(statements) == 7, "one for each question, however many jobs"
         seen = sum(self.rows_seen(connection, statement, parameters) for statement, parameters in statements)
         assert seen <= 200, "2 jobs, 20 newest runs of each"
 

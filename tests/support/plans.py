@@ -49,13 +49,22 @@ def report_of(
     queues: frozenset[str] = ALL_QUEUES,
     crowd: int = 20,
     shown: int = 3,
+    inputs: tuple[str, str] = ("", ""),
 ) -> PlanReport:
-    """The report of a plan at ``now``: with a horizon of a minute, and one worker."""
+    """The report of a plan at ``now``: with a horizon of a minute, and one worker. ``inputs``: the cluster's, and those
+    of the one who plans."""
     plan = plan_changes(load_job_text(_text(files)), current, prune=prune, prune_limit=1000 if prune else None)
     found = {job_id: JobStanding(job_id) for job_id in touched_ids(plan)} | {one.job_id: one for one in standings}
-    standing = Standings(now, found, queues, 1 if queues else 0)
+    standing = Standings(now, found, queues, 1 if queues else 0, inputs[0])
     return report_plan(
-        plan, current, standing, until=now + window, horizon=timedelta(minutes=1), crowd=crowd, shown=shown
+        plan,
+        current,
+        standing,
+        until=now + window,
+        horizon=timedelta(minutes=1),
+        crowd=crowd,
+        shown=shown,
+        inputs_id=inputs[1],
     )
 
 

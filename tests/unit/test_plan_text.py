@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from sexton.job_standing import JobStanding, RunsInFlight
 from sexton.jobfiles.plan_warnings import warnings_of
 from sexton.store.protocol import CurrentJob
 from sexton_tui.cli.plan_paint import Paint, paint_for_stdout
 from sexton_tui.cli.plan_text import report_lines
+from sexton_tui.cli.plan_time_text import about
 from tests.support.plans import NOW, cluster, report_of
 
 PLAIN, COLOURED = Paint(), Paint(has_colour=True)
@@ -32,7 +35,7 @@ WHOLE = """\
 + added  * * * * * (UTC)
     + command: ["a"]
     + env.TOKEN: (hidden)
-~ report
+~ report  (revision 3 by bob@desk, 17s ago)
     ~ schedule: 0 2 * * * → 0 4 * * *
 → old → new
     ~ schedule: H 5 * * * → 0 5 * * *
@@ -43,11 +46,11 @@ WHOLE = """\
           one
         - two
         + 2
-- gone  0 5 * * * (UTC); retired
+- gone  0 5 * * * (UTC); retired  (revision 3 by eve@laptop, 2d3h ago)
 - kept  0 6 * * * (UTC); retired
 
 Ticks until 2026-12-06T12:00:00Z (7d)
-+ added  10080 appear; counted, not listed
++ added  10080 appear
     + Sun 2026-11-29 12:01 UTC
     + Sun 2026-11-29 12:02 UTC
     + Sun 2026-11-29 12:03 UTC
@@ -98,9 +101,21 @@ Warnings (1)
 Plan: 1 added, 2 changed, 1 renamed, 2 retired."""
 STANDINGS = (
     JobStanding(
-        1, decided_upto=NOW + timedelta(seconds=30), in_flight=(RunsInFlight(3, 1, NOW - timedelta(minutes=1)),)
+        1,
+        decided_upto=NOW + timedelta(seconds=30),
+        in_flight=(RunsInFlight(3, 1, NOW - timedelta(minutes=1)),),
+        made_by="bob@desk",
+        made_at=NOW - timedelta(seconds=17),
     ),
-    JobStanding(2, ahead=1, in_flight=(RunsInFlight(2, 2, NOW - timedelta(minutes=2)),), proposals=1, held_ticks=12),
+    JobStanding(
+        2,
+        ahead=1,
+        in_flight=(RunsInFlight(2, 2, NOW - timedelta(minutes=2)),),
+        proposals=1,
+        held_ticks=12,
+        made_by="eve@laptop",
+        made_at=NOW - timedelta(days=2, hours=3, minutes=4),
+    ),
     JobStanding(4, ahead=2),
 )
 
@@ -132,20 +147,39 @@ def test_colours_only_repeat_what_the_signs_say() -> None:
 
 
 def test_in_short_it_has_the_definitions_the_sums_and_the_facts() -> None:
-    assert (
-        shown(NEW, cluster(*OLD), *STANDINGS, brief=True, prune=True).splitlines()[-9:]
-        == [
-            "- gone  0 5 * * * (UTC); retired",
-            "- kept  0 6 * * * (UTC); retired",
-            "Ticks: 10080 appear, 14 vanish, 14 move; 672 stay.",
-            "Claims: 3 claims written ahead withdrawn; 3 runs in flight go on.",
-            "Warnings (1)",
-            "! added: env.TOKEN holds what looks like a secret; the database keeps it in plain text",
-            "    take it out of the job file: let the job read it from a file or the environment of its worker",
-            "Plan: 1 added, 2 changed, 1 renamed, 2 retired.",
-        ][-9:]
-        or True
-    )
+    assert shown(NEW, cluster(*OLD), *STANDINGS, brief=True, prune=True).splitlines()[-8:] == [
+        "- gone  0 5 * * * (UTC); retired  (revision 3 by eve@laptop, 2d3h ago)",
+        "- kept  0 6 * * * (UTC); retired",
+        "Ticks: 10080 appear, 14 vanish, 14 move; 672 stay.",
+        "Claims: 3 claims written ahead withdrawn; 3 runs in flight go on.",
+        "Warnings (1)",
+        "! added: env.TOKEN holds what looks like a secret; the database keeps it in plain text",
+        "    take it out of the job file: let the job read it from a file or the environment of its worker",
+        "Plan: 1 added, 2 changed, 1 renamed, 2 retired.",
+    ]
+
+
+def test_ticks_are_told_to_be_too_many_to_pair_only_where_some_could_be() -> None:
+    busy, other = ("busy: {schedule: '" + text + "', command: [x]}" for text in ("*/2 * * * *", "*/3 * * * *"))
+    assert "~ busy  1680 appear, 3360 vanish, 1680 of 5040 stay; too many to pair" in shown([other], cluster(busy))
+    assert "too many" not in shown([busy])
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [
+        (timedelta(milliseconds=400), "0s"),
+        (timedelta(seconds=-3), "0s"),
+        (timedelta(minutes=59, seconds=59, milliseconds=300), "59m59s"),
+        (timedelta(hours=3, minutes=4, seconds=40), "3h5m"),
+        (timedelta(days=7), "7d"),
+        (timedelta(days=6, hours=23, minutes=59, seconds=59.5), "7d"),
+        (timedelta(days=1, hours=11, minutes=44), "1d12h"),
+        (timedelta(days=123, minutes=25, seconds=44), "123d"),
+    ],
+)
+def test_lengths_are_rounded_as_a_person_says_them(length: timedelta, text: str) -> None:
+    assert about(length) == text
 
 
 def test_nothing_to_change_is_one_line_and_what_is_kept() -> None:

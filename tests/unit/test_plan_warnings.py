@@ -181,6 +181,18 @@ def test_a_schedule_that_is_over_is_told() -> None:
     assert only(warned([over], cluster(job())), WarningKind.NEVER).jobs == ("a",)
 
 
+def test_other_inputs_than_the_clusters_are_told_once_and_the_same_ones_never() -> None:
+    """Invariant 8: ticks are a function of the revision and the inputs; here they are shown for other ones."""
+    files = [job("a"), job("b")]
+    one = only(list(warnings_of(report_of(files, inputs=("2026a/1/0.109", "2026b/1/0.109")))), WarningKind.OTHER_INPUTS)
+    assert one.jobs == ()
+    assert "computed with the inputs 2026b/1/0.109" in one.fact
+    assert "of the cluster with 2026a/1/0.109" in one.fact
+    for same in (("2026b/1/0.109", "2026b/1/0.109"), ("", "2026b/1/0.109"), ("2026b/1", "2026b/1/0.109")):
+        assert warnings_of(report_of(files, inputs=same)) == ()
+    assert warnings_of(report_of(files, cluster(*files), inputs=("2026a/1", "2026b/1"))) == ()
+
+
 def test_a_crowd_is_told_with_what_to_paste() -> None:
     files = [job(f"j{n:03}", schedule="0 2 * * *") for n in range(200)]
     one = only(warned(files), WarningKind.CROWD)

@@ -65,6 +65,8 @@ def change_of(job: PlannedJob) -> dict[str, Any]:
         "renamed_from": job.old_name,
         "job_id": job.standing.job_id or None,
         "revision": job.revision or None,
+        "revision_by": job.standing.made_by,
+        "revision_at": job.standing.made_at,
         "hash_seed": job.seed,
         "differences": [_difference(one) for one in job.differences],
         "before": None if job.before is None else _firing(job.fired),

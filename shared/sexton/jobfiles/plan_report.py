@@ -78,7 +78,8 @@ class TickTotals:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """All of a plan against the cluster at ``now``, looking ahead to ``until``."""
+    """All of a plan against the cluster at ``now``, looking ahead to ``until``. ``inputs_id``: with which inputs its
+    ticks are computed (``sexton.inputs``); empty where they are the cluster's."""
 
     plan: ApplyPlan
     now: datetime
@@ -87,6 +88,7 @@ class PlanReport:
     totals: TickTotals
     crowds: Crowds | None
     standings: Standings
+    inputs_id: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -107,9 +109,11 @@ def report_plan(
     horizon: timedelta,
     crowd: int = DEFAULT_CROWD,
     shown: int = 3,
+    inputs_id: str = "",
 ) -> PlanReport:
     """The report. ``standings`` holds those of ``touched_ids``, read at its ``now``; ``horizon`` is the cluster's;
-    ``crowd``: how many jobs may fall due in one minute; ``shown``: how many ticks of each kind are named per job."""
+    ``crowd``: how many jobs may fall due in one minute; ``shown``: how many ticks of each kind are named per job;
+    ``inputs_id``: this process's."""
     book = ScheduleBook()
     reporting = _Reporting(book, standings, until, horizon, shown)
     jobs = (
@@ -120,7 +124,7 @@ def report_plan(
     crowds = None
     if any(job.fires.schedule is not None for job in jobs):
         crowds = find_crowds(_future(plan, jobs, current), standings.now, until, crowd, book)
-    return PlanReport(plan, standings.now, until, jobs, _totals(jobs), crowds, standings)
+    return PlanReport(plan, standings.now, until, jobs, _totals(jobs), crowds, standings, inputs_id)
 
 
 class _Reporting:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sexton.claims import Overlap
+from sexton.inputs import are_same
 from sexton.job_rules import MissedPolicy
 from sexton.jobfiles.plan_clock_changes import clock_change_warning
 from sexton.jobfiles.plan_periods import longest_period, shortest_period
@@ -37,11 +38,13 @@ class WarningKind(StrEnum):
     SECRET = "secret"  # noqa: S105 - the name of a warning
     PAUSED = "paused"
     NEVER = "never"
+    OTHER_INPUTS = "other_inputs"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanWarning:
-    """``paste``: lines for a job file or a shell, as ``remedy`` says. ``numbers``: the fact's, as data."""
+    """``jobs`` is empty where it is about the plan as a whole. ``paste``: lines for a job file or a shell, as
+    ``remedy`` says. ``numbers``: the fact's, as data."""
 
     kind: WarningKind
     jobs: tuple[str, ...]
@@ -60,6 +63,7 @@ def warnings_of(report: PlanReport) -> tuple[PlanWarning, ...]:
     found.extend(_likely_renames(report))
     found.extend(_queues_without_worker(report))
     found.extend(_crowds(report))
+    found.extend(_other_inputs(report))
     kinds = list(WarningKind)
     return tuple(sorted(_merged(found), key=lambda one: (kinds.index(one.kind), one.jobs)))
 
@@ -194,18 +198,15 @@ def _likely_renames(report: PlanReport) -> Iterator[PlanWarning]:
         becomes = "stays: both would run"
         if is_retired:
             becomes = "is retired: the new one begins without its cursor and history, and H and jitter move"
-        old, new = pairs[0]
-        if len(pairs) == 1:
-            fact = f"it does what {old} does, which is not in the files and {becomes}"
-            remedy, paste = (
-                f"if {old} was renamed, to keep its cursor, history and hash seed",
-                (f"renamed_from: {old}",),
-            )
-        else:
+        old = pairs[0][0]
+        fact = f"it does what {old} does, which is not in the files and {becomes}"
+        remedy = f"if {old} was renamed, to keep its cursor, history and hash seed"
+        paste: tuple[str, ...] = (f"renamed_from: {old}",)
+        if len(pairs) > 1:
             fact = f"each does what a job does that is not in the files and {becomes}"
             remedy = "if these were renamed, to keep cursor, history and hash seed, in each of them its own line"
-            paste = tuple(f"renamed_from: {old}  # in {new}" for old, new in pairs)
-        numbers = {"old": old, "renamed_from": {new: old for old, new in pairs}, "is_retired": is_retired}
+            paste = tuple(f"renamed_from: {gone}  # in {new}" for gone, new in pairs)
+        numbers = {"old": old, "renamed_from": {new: gone for gone, new in pairs}, "is_retired": is_retired}
         yield PlanWarning(WarningKind.LIKELY_RENAME, tuple(new for _, new in pairs), fact, remedy, paste, numbers)
 
 
@@ -227,6 +228,20 @@ def _queues_without_worker(report: PlanReport) -> Iterator[PlanWarning]:
             (f"sexton worker --queues {queue}",),
             {"queue": queue, "workers": report.standings.workers},
         )
+
+
+def _other_inputs(report: PlanReport) -> Iterator[PlanWarning]:
+    cluster = report.standings.inputs_id
+    if not (cluster and report.inputs_id and report.jobs) or are_same(cluster, report.inputs_id):
+        return
+    yield PlanWarning(
+        WarningKind.OTHER_INPUTS,
+        (),
+        f"the ticks above are computed with the inputs {report.inputs_id} (zone data / tick engine / holidays), those "
+        f"of the cluster with {cluster}: they may differ, and a plan saved here could not be applied",
+        "plan with a Sexton of the cluster's inputs; `sexton version` names those it has",
+        numbers={"here": report.inputs_id, "cluster": cluster},
+    )
 
 
 def _crowds(report: PlanReport) -> Iterator[PlanWarning]:

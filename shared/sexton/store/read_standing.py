@@ -10,17 +10,21 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Integer, Row, bindparam, text
+from sqlalchemy import BigInteger, Connection, Integer, Row, bindparam, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from sexton.job_standing import JobStanding, RunsInFlight, Standings
+from sexton.store import tables
 from sexton.store.read_cluster import read_workers
 from sexton.store.tables import Instant
 
 _IDS_POSTGRES = "ids AS (SELECT unnest(:job_ids) AS job_id)"
 _IDS_SQLITE = "ids AS (SELECT value AS job_id FROM json_each(:job_ids))"
-_PAUSES = """
-SELECT j.job_id, j.pause_reason AS word FROM ids i JOIN jobs j ON j.job_id = i.job_id WHERE j.paused_at IS NOT NULL
+_JOBS = """
+SELECT j.job_id, CASE WHEN j.paused_at IS NOT NULL THEN coalesce(j.pause_reason, '') END AS word,
+  m.applied_by AS who, m.applied_at AS at
+FROM ids i JOIN jobs j ON j.job_id = i.job_id
+LEFT JOIN revisions m ON m.job_id = j.job_id AND m.revision = j.revision
 """
 # As an edit has it (its E): what is not ready or was granted stays, with all before it, and so does a skip record.
 _AHEAD = """,
@@ -64,13 +68,14 @@ _TYPES: dict[str, Any] = {"at": Instant(), "decided": Instant(), "since": Instan
 def read_standings(connection: Connection, now: datetime, job_ids: Sequence[int], runs: int) -> Standings:
     """How these jobs stand at ``now``; ``runs``: how many of each job's newest runs tell its usual duration."""
     workers = read_workers(connection, now)
+    inputs_id = connection.execute(select(tables.cluster.c.inputs_id).where(tables.cluster.c.id == 1)).scalar() or ""
     queues = frozenset(queue for worker in workers for queue in worker.queues)
     if not job_ids:
-        return Standings(now, {}, queues, len(workers))
+        return Standings(now, {}, queues, len(workers), inputs_id)
     found: dict[int, dict[str, Any]] = {job_id: {} for job_id in job_ids}
     rows = _Rows(connection, job_ids, now, runs)
-    for row in rows.of(_PAUSES, "word"):
-        found[row.job_id]["pause_reason"] = row.word or ""
+    for row in rows.of(_JOBS, "word", "who", "at"):
+        found[row.job_id] |= {"pause_reason": row.word, "made_by": row.who, "made_at": row.at}
     for row in rows.of(_AHEAD, "decided", "number", "at"):
         of_job = found[row.job_id]
         of_job["ahead"], of_job["ahead_upto"] = row.number, row.at
@@ -81,7 +86,8 @@ def read_standings(connection: Connection, now: datetime, job_ids: Sequence[int]
         found[row.job_id]["proposals"], found[row.job_id]["held_ticks"] = row.number, int(row.ticks)
     for row in rows.of(_NEWEST_SQLITE if rows.is_sqlite else _NEWEST_POSTGRES, "since", "at"):
         found[row.job_id].setdefault("durations", []).append(max(row.at - row.since, timedelta(0)))
-    return Standings(now, {job_id: _standing(job_id, values) for job_id, values in found.items()}, queues, len(workers))
+    standings = {job_id: _standing(job_id, values) for job_id, values in found.items()}
+    return Standings(now, standings, queues, len(workers), inputs_id)
 
 
 def _standing(job_id: int, values: dict[str, Any]) -> JobStanding:

@@ -85,6 +85,7 @@ def read_report(
     crowd: int = 20,
 ) -> PlanReport:
     """What a plan means, by the cluster as it stands now; a few short reads."""
+    from sexton.inputs import own_inputs
     from sexton.jobfiles.plan_report import report_plan, touched_ids
 
     standings = store.reads.standings(touched_ids(planned))
@@ -93,7 +94,8 @@ def read_report(
         raise typer.BadParameter(f"--until: {instant_text(end)} is not after the cluster's now")
     end = min(end, standings.now + _LONGEST_WINDOW)
     horizon = store.edits.settings().horizon
-    return report_plan(planned, current, standings, until=end, horizon=horizon, crowd=crowd)
+    inputs_id = own_inputs().inputs_id
+    return report_plan(planned, current, standings, until=end, horizon=horizon, crowd=crowd, inputs_id=inputs_id)
 
 
 def _window(text: str) -> datetime | timedelta:

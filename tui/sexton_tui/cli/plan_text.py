@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from sexton_tui.cli.output import printable
 from sexton_tui.cli.plan_paint import Paint, paint_for_stdout
-from sexton_tui.cli.plan_time_text import claim_lines, claim_total, tick_lines, tick_total
+from sexton_tui.cli.plan_time_text import about, claim_lines, claim_total, tick_lines, tick_total
 from sexton_tui.cli.plan_warning_text import warning_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from datetime import datetime
 
     from sexton.jobfiles.differences import Difference
     from sexton.jobfiles.plan import ApplyPlan
-    from sexton.jobfiles.plan_report import PlanReport
+    from sexton.jobfiles.plan_report import PlannedJob, PlanReport
     from sexton.jobfiles.plan_warnings import PlanWarning
     from sexton.jobs import JobDefinition
 
@@ -28,7 +29,7 @@ _KEPT_NAMES = 10
 def show_plan(plan: ApplyPlan) -> None:
     """The definitions of a plan in short, with no word about time: a line a job, and one a changed key."""
     paint = paint_for_stdout()
-    for line in _definitions(plan, paint, {}, brief=True):
+    for line in _definitions(plan, paint, None, brief=True):
         print(line)
     print(f"Plan: {plan.summary()}.")
 
@@ -43,7 +44,7 @@ def report_lines(
     report: PlanReport, warnings: Sequence[PlanWarning], paint: Paint, *, brief: bool = False
 ) -> Iterator[str]:
     """The lines of ``show_report``."""
-    yield from _definitions(report.plan, paint, {job.name: job.differences for job in report.jobs}, brief=brief)
+    yield from _definitions(report.plan, paint, report, brief=brief)
     if report.is_empty:
         yield f"Nothing to change: {report.plan.summary()}."
         return
@@ -62,10 +63,11 @@ def report_lines(
     yield f"Plan: {report.plan.summary()}."
 
 
-def _definitions(
-    plan: ApplyPlan, paint: Paint, of_jobs: Mapping[str, Sequence[Difference]], *, brief: bool
-) -> Iterator[str]:
-    """The jobs of a plan with what changes in each; ``of_jobs``: what the new ones say, by their names."""
+def _definitions(plan: ApplyPlan, paint: Paint, report: PlanReport | None, *, brief: bool) -> Iterator[str]:
+    """The jobs of a plan with what changes in each; with a report also what the new ones say, and who made the present
+    revision of the others."""
+    of_jobs = {} if report is None else {job.name: job.differences for job in report.jobs}
+    made = {} if report is None else {job.standing.job_id: _made(job, report.now, paint) for job in report.jobs}
     for definition in plan.added:
         yield f"{paint('+', '+')} {paint('bold', definition.name)}  {_schedule(definition)}"
         if not brief:
@@ -73,14 +75,23 @@ def _definitions(
             yield from _differences([one for one in of_jobs.get(definition.name, ()) if one.key not in headline], paint)
     for one in plan.revised:
         sign, arrow = ("→", f"{one.current.name} → ") if one.renamed else ("~", "")
-        yield f"{paint(sign, sign)} {arrow}{paint('bold', one.definition.name)}"
+        yield f"{paint(sign, sign)} {arrow}{paint('bold', one.definition.name)}{made.get(one.current.job_id, '')}"
         yield from _differences([each for each in one.differences if each.key != "name"], paint, brief=brief)
     for job in plan.retired:
-        yield f"{paint('-', '-')} {paint('bold', job.name)}  {_schedule(job.definition)}; retired"
+        told = f"{_schedule(job.definition)}; retired{made.get(job.job_id, '')}"
+        yield f"{paint('-', '-')} {paint('bold', job.name)}  {told}"
     if plan.kept:
         names = ", ".join(job.name for job in plan.kept[:_KEPT_NAMES])
         more = f" and {len(plan.kept) - _KEPT_NAMES} more" if len(plan.kept) > _KEPT_NAMES else ""
         yield from paint.prose(f"not in the files, and kept (--prune retires them): {names}{more}", "  ", "    ")
+
+
+def _made(job: PlannedJob, now: datetime, paint: Paint) -> str:
+    """Who made the revision that the plan would end, and how long ago; empty where that is not known."""
+    if job.standing.made_by is None or job.standing.made_at is None:
+        return ""
+    ago = about(now - job.standing.made_at)
+    return "  " + paint("dim", printable(f"(revision {job.revision} by {job.standing.made_by}, {ago} ago)"))
 
 
 def _schedule(definition: JobDefinition) -> str:

@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 _NAMES = 3
 _SECOND = timedelta(seconds=1)
+_ROUNDED = (
+    (timedelta(days=10), timedelta(days=1)),
+    (timedelta(days=1), timedelta(hours=1)),
+    (timedelta(hours=1), timedelta(minutes=1)),
+)
 
 
 def tick_lines(report: PlanReport, paint: Paint) -> Iterator[str]:
     """What changes in time, job by job; jobs in which the same changes are told together."""
     changed = [job for job in report.jobs if not job.ticks.is_none or job.fired.silent != job.fires.silent]
-    length = format_duration(_whole_seconds(report.until - report.now))
-    yield paint("bold", f"Ticks until {instant_text(report.until)} ({length})")
+    yield paint("bold", f"Ticks until {instant_text(report.until)} ({about(report.until - report.now)})")
     told = list(_together(changed, lambda job: _ticks_of(job, paint)))
     for jobs, lines in told:
         yield f"{paint(jobs[0].kind.sign, jobs[0].kind.sign)} {_names(jobs, paint)}  {lines[0]}"
@@ -86,6 +90,15 @@ def tick_text(tick: datetime, zone: str) -> str:
     return f"{shown} = {date}{_clock(utc)}Z"
 
 
+def about(length: timedelta) -> str:
+    """A length as a person says it, rounded to two units at most: ``17s``, ``3h5m``, ``1d12h``, ``123d``."""
+    length = max(length, timedelta(0))
+    for at_least, step in _ROUNDED:
+        if length >= at_least:
+            return format_duration(round(length / step) * step)
+    return format_duration(round(length / _SECOND) * _SECOND)
+
+
 def _clock(instant: datetime) -> str:
     if instant.microsecond:
         return f"{instant:%H:%M:%S}.{instant.microsecond // 1000:03}"
@@ -109,8 +122,8 @@ def _ticks_of(job: PlannedJob, paint: Paint) -> list[str]:
         line = f"{line} (paused: {job.fires.silent})" if job.fires.silent != "paused" else f"{line} (paused)"
     elif job.fired.silent and job.before is not None:
         line = f"{line} (its {'quarantine' if job.is_quarantined else 'pause by file'} ends)"
-    if not change.pairs_sought:
-        line += "; counted, not listed"
+    if not change.pairs_sought and change.appear and change.vanish:
+        line += "; too many to pair"
     if change.until < job.ticks.until:
         line += f", until {instant_text(change.until)}"
     lines = [line]
@@ -204,7 +217,3 @@ def _together(
 def _names(jobs: list[PlannedJob], paint: Paint) -> str:
     names = ", ".join(paint("bold", job.name) for job in jobs[:_NAMES])
     return names if len(jobs) <= _NAMES else f"{names} and {len(jobs) - _NAMES} more, each"
-
-
-def _whole_seconds(length: timedelta) -> timedelta:
-    return -(-length // _SECOND) * _SECOND

@@ -23,7 +23,7 @@ def warning_lines(
     yield paint("bold", f"Warnings ({len(warnings)})")
     last = max((number for number, one in enumerate(warnings) if one.kind == "crowd"), default=-1)
     for number, one in enumerate(warnings):
-        told = f"{_names(one.jobs)}: {one.fact}"
+        told = f"{_names(one.jobs)}: {one.fact}" if one.jobs else one.fact
         first, *rest = paint.prose(printable(told), "! ", "  ")
         yield paint("!", first[:1]) + first[1:]
         yield from rest
