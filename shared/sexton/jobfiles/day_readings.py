@@ -83,6 +83,8 @@ class Weekday:
         name = scalar.text.upper()
         if name not in WEEKDAY.names:
             near = next((short for short in WEEKDAY.names if name.startswith(short)), "SAT")
+            if re.fullmatch("[0-7]", name):
+                near = WEEKDAY.names[int(name) % 7]
             problems.add(node, f"{key}: {shown(scalar.text)} is not a weekday; write SUN to SAT, such as {near}")
             return BAD
         return WEEKDAY.names.index(name)

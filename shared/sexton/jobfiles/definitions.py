@@ -10,7 +10,7 @@ from typing import Any
 
 from sexton.errors import InvalidSchedule
 from sexton.job_rules import DstRules, ExcludeRules, MissedRules, RetryRules
-from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, nearest, place_of, read_keys
+from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, keys_meant, place_of, read_keys
 from sexton.jobfiles.nodes import Mapping
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import BAD
@@ -18,7 +18,7 @@ from sexton.jobs import JobDefinition
 from sexton.schedule_specs import firing_schedule_from_spec
 from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 
-_ALL_NAMES = [key.name for key in JOB_KEYS]
+_ALL_NAMES = frozenset(key.name for key in JOB_KEYS)
 _PLAIN_FIELDS = (
     "timezone",
     "start",
@@ -54,7 +54,7 @@ def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProb
     """The job's definition with ``defaults`` merged and all resolved; None where a fault was reported."""
     before = len(problems.found)
     own = read_keys(job.node, JOB_KEYS, "a job", problems)
-    meant = {nearest(name, _ALL_NAMES) for name in own if name not in _ALL_NAMES}
+    meant = {key for name in own if name not in _ALL_NAMES for key in keys_meant(name, JOB_KEYS)}
     if "schedule" not in own and "schedule" not in meant:
         problems.add(job.node, f"the job {job.name} has no schedule; write e.g. schedule: '0 2 * * *'")
     if not meant.intersection(TARGETS):

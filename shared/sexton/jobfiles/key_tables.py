@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from sexton.jobfiles.later_readings import Later
-from sexton.jobfiles.nodes import Mapping, Node, kind_of
+from sexton.jobfiles.meant_keys import Meant, meant_by
+from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
 from sexton.jobfiles.problems import FileProblems, Place, shown
-from sexton.jobfiles.readings import BAD, Choice, JsonSchema, Reading
+from sexton.jobfiles.readings import BAD, Choice, Flag, JsonSchema, ListOf, Reading
+from sexton.jobfiles.written import LONGEST, entry, node_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class TableOf:
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
         if not isinstance(node, Mapping):
-            problems.add(node, f"{key} is {kind_of(node)}; write a mapping with the keys {_names(self.keys)}")
+            write = self._meant(node, key, problems) or f"a mapping with the keys {_names(self.keys)}"
+            problems.add(node, f"{key} is {kind_of(node)}; write {write}")
             return BAD
         values = read_keys(node, self.keys, self.what, problems, prefix=f"{key}.")
         missing = [one for one in self.keys if one.name in self.required and one.name not in values]
@@ -62,6 +65,21 @@ class TableOf:
             names, examples = (one.name for one in missing), (f"{one.name}: {one.example}" for one in missing)
             problems.add(node, f"{key} has no {' and no '.join(names)}; write e.g. {', '.join(examples)}")
         return BAD if missing or BAD in values.values() else values
+
+    def _meant(self, node: Node, key: str, problems: FileProblems) -> str | None:
+        """The mapping written out, where the value stands for one of its keys alone: ``retries: 3``."""
+        for one in self.keys:
+            if isinstance(one.reading, Flag) or any(name != one.name for name in self.required):
+                continue
+            proposal = _in_a_list(one.reading, node, problems)
+            text = entry(key, _nested([one.name], proposal), problems)
+            if len(text) <= LONGEST and _is_taken(one.reading, proposal, problems):
+                return text
+        return None
+
+    def example_of(self, name: str) -> str:
+        """A value of this key, in YAML."""
+        return next(key.example or key.default for key in self.keys if key.name == name)
 
     def schema(self) -> JsonSchema:
         schema: JsonSchema = {
@@ -74,34 +92,6 @@ class TableOf:
         return schema
 
 
-# What people write who know another scheduler, or an older habit.
-_MEANT = {
-    "cron": "write it as 'schedule'",
-    "interval": "write schedule: {every: 5m}",
-    "every": "write schedule: {every: 5m}",
-    "at": "write schedule: {at: [2026-12-24T18:00:00+01:00]}",
-    "calendar": "write schedule: {calendar: {months: 1}, at: '02:30', start: 2026-01-31}",
-    "timeout": "write it as 'max_runtime'",
-    "tz": "write it as 'timezone'",
-    "cmd": "write it as 'command'",
-    "run": "write it as 'command' or 'shell'",
-    "retry": "write retries: {max: 3}",
-    "misfire_grace_time": "write missed: {grace: 60s}",
-    "starting_deadline_seconds": "write missed: {grace: 60s}",
-    "max_instances": "write overlap: skip, queue or allow",
-    "concurrencypolicy": "write overlap: skip, queue or allow",
-    "coalesce": "write missed: {policy: latest}",
-    "depends_on": "jobs know nothing of each other; let one command start the other",
-    "on_failure": "write alert: {failures: 1}",
-    "user": "a job runs as its worker's user; choose the worker by 'queue'",
-    "misfire_policy": "write missed: {policy: latest}",
-    "catchup": "write missed: {policy: all}",
-    "lease": "it is a setting of the cluster: sexton settings set lease 30s",
-    "heartbeat": "it is a setting of the cluster: sexton settings set heartbeat 10s",
-    "name": "a job's name is its key under 'jobs'",
-}
-
-
 def read_keys(
     node: Mapping, keys: Sequence[Key], what: str, problems: FileProblems, *, prefix: str = ""
 ) -> dict[str, Any]:
@@ -111,28 +101,110 @@ def read_keys(
     for name, (key_node, value_node) in node.entries.items():
         key = by_name.get(name)
         if key is None:
-            problems.add(key_node, unknown_key(name, [key.name for key in keys], what))
+            advice = _advice(name, value_node, by_name, what, problems)
+            problems.add(key_node, f"{shown(name)} is not a key of {what}; {advice}")
             values[name] = BAD
         else:
             values[name] = key.reading.read(value_node, prefix + name, problems)
     return values
 
 
-def nearest(name: str, known: Sequence[str]) -> str | None:
+def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known key that ``name`` was probably meant to be."""
-    near = difflib.get_close_matches(name.lower().replace("-", "_")[:100], known, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(name.lower().replace("-", "_")[:100], list(known), n=1, cutoff=0.75)
     return near[0] if near else None
 
 
 def unknown_key(name: str, known: Sequence[str], what: str) -> str:
     """The sentence for a key that is not there, with the nearest one that is."""
-    if near := nearest(name, known):
-        advice = f"did you mean {near!r}?"
-    elif what == "a job" and name.lower() in _MEANT:
-        advice = _MEANT[name.lower()]
-    else:
-        advice = f"the keys are {', '.join(known)}"
-    return f"{shown(name)} is not a key of {what}; {advice}"
+    near = nearest(name, known)
+    return f"{shown(name)} is not a key of {what}; {_near(near) if near else _listed(known)}"
+
+
+def keys_meant(name: str, keys: Sequence[Key]) -> set[str]:
+    """The keys of a job that a key which is none was probably meant to be."""
+    by_name = {key.name: key for key in keys}
+    if meant := _meant(name, by_name):
+        return {path[0] for path in meant.paths}
+    near = nearest(name, by_name)
+    return {near} if near else set()
+
+
+def _advice(name: str, value: Node, keys: dict[str, Key], what: str, problems: FileProblems) -> str:
+    """What to write for a key that is not there. Nothing is proposed that would be refused in its turn."""
+    folded = name.replace("_", "").replace("-", "").lower()
+    same = next((known for known in keys if known.replace("_", "") == folded), None)
+    if same is None and (meant := _meant(name, keys, what)) is not None:
+        return _told(meant, value, keys, what, problems)
+    near = same or nearest(name, keys)
+    if near is None:
+        return _listed([key.name for key in keys.values() if not isinstance(key.reading, Later)])
+    reading = keys[near].reading
+    if isinstance(reading, Later):
+        return f"{near!r}, if that is meant, comes with a later version; {reading.remedy}"
+    return _near(near)
+
+
+def _meant(name: str, keys: dict[str, Key], what: str = "a job") -> Meant | None:
+    """What this name is to those who know another scheduler, or one level too high; in ``keys`` or in a job."""
+    tables = {key.name: key.reading for key in keys.values() if isinstance(key.reading, TableOf)}
+    paths = [(table, name) for table, reading in tables.items() if name in (key.name for key in reading.keys)]
+    known = meant_by(name)
+    if paths and (known is None or not known.paths):
+        return Meant(tuple(paths), yaml.safe_load(tables[paths[0][0]].example_of(name)))
+    if known is None or what in ("a job", "defaults"):
+        return known
+    inside = tuple(path[1:] for path in known.paths if path[0] == what and len(path) == 2)
+    return Meant(inside, known.example) if inside else None
+
+
+def _told(meant: Meant, value: Node, keys: dict[str, Key], what: str, problems: FileProblems) -> str:
+    if meant.advice:
+        return meant.advice
+    paths = [path for path in meant.paths if path[0] in keys]
+    if not paths:  # in defaults, which cannot hold what is each job's own
+        return f"it is written as {meant.paths[0][0]!r}, in each job"
+    is_within = what not in ("a job", "defaults")
+    prefix = "x." if is_within else ""
+    for path in paths:
+        proposed = _nested(path[1:], _in_a_list(_reading_at(path, keys), value, problems))
+        text = entry(prefix + path[0], proposed, problems)
+        if len(text) <= LONGEST and _is_taken(keys[path[0]].reading, proposed, problems):
+            return f"write {text}"
+    path = paths[0]
+    example = entry(prefix + path[0], _nested(path[1:], node_from(meant.example)), problems)
+    return f"write it as {path[0]!r}, such as {example}" if len(path) == 1 else f"write e.g. {example}"
+
+
+def _reading_at(path: Sequence[str], keys: dict[str, Key]) -> Reading:
+    reading = keys[path[0]].reading
+    inside = reading.keys if isinstance(reading, TableOf) else ()
+    return next((key.reading for key in inside if key.name in path[1:]), reading)
+
+
+def _in_a_list(reading: Reading, node: Node, problems: FileProblems) -> Node:
+    """``node``, in a list where ``reading`` wants one."""
+    return (reading.meant(node, problems) or node) if isinstance(reading, ListOf) else node
+
+
+def _nested(path: Sequence[str], value: Node) -> Node:
+    """``value`` below these keys."""
+    for name in reversed(path):
+        value = Mapping(1, 1, {name: (Scalar(1, 1, name, is_plain=False), value)})
+    return value
+
+
+def _is_taken(reading: Reading, node: Node, problems: FileProblems) -> bool:
+    silent = FileProblems(problems.file)
+    return reading.read(node, "", silent) is not BAD and not silent.found
+
+
+def _near(near: str) -> str:
+    return f"did you mean {near!r}?"
+
+
+def _listed(known: Sequence[str]) -> str:
+    return f"the keys are {', '.join(known)}"
 
 
 def place_of(node: Mapping, *names: str) -> Place:

@@ -14,7 +14,7 @@ from typing import Any
 from sexton.claims import OnWorkerLost, Overlap
 from sexton.job_rules import CatchUpOrder, MissedPolicy
 from sexton.jobfiles.day_readings import Day, Region, Weekday
-from sexton.jobfiles.key_tables import Key, TableOf, nearest, place_of, read_keys, unknown_key
+from sexton.jobfiles.key_tables import Key, TableOf, keys_meant, place_of, read_keys, unknown_key
 from sexton.jobfiles.later_keys import ALERT_KEYS, CELERY_KEYS, CONCURRENCY_KEYS, HTTP_KEYS, LIMIT_KEYS
 from sexton.jobfiles.later_readings import NO_DEFAULT, EnvValue, Later
 from sexton.jobfiles.nodes import Node
@@ -45,7 +45,7 @@ __all__ = [
     "TARGETS",
     "Key",
     "TableOf",
-    "nearest",
+    "keys_meant",
     "place_of",
     "read_keys",
     "unknown_key",
@@ -201,7 +201,12 @@ _WHEN_KEYS = (
 _WHAT_KEYS = (
     Key(
         "command",
-        ListOf(Text(longest=131_072), shortest=1, wanted="a list of program and arguments, or use 'shell' for a text"),
+        ListOf(
+            Text(longest=131_072),
+            shortest=1,
+            wanted="a list of program and arguments, or use 'shell' for a text",
+            takes_one=False,
+        ),
         "",
         "A program and its arguments, started without a shell.",
         own=True,
@@ -220,7 +225,13 @@ _WHAT_KEYS = (
         own=True,
         example="billing.jobs:nightly",
     ),
-    Key("args", ListOf(Json()), "[]", "Arguments of the Python function: JSON values.", own=True),
+    Key(
+        "args",
+        ListOf(Json(), wanted="a list of JSON values"),
+        "[]",
+        "Arguments of the Python function: JSON values.",
+        own=True,
+    ),
     Key(
         "kwargs",
         MapOf(Json(), _NAME, "a name of an argument"),

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sexton.jobfiles.nodes import Node
+from sexton.jobfiles.nodes import Mapping, Node
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, JsonSchema, Reading, Text, pattern_schema, read_scalar
 
@@ -24,7 +24,11 @@ class Later:
     remedy: str
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        before = len(problems.found)
         value = self.inner.read(node, key, problems)
+        if value is BAD and self._wants_mapping and not isinstance(node, Mapping):
+            del problems.found[before:]  # how to write what would then be refused
+            value = NO_DEFAULT if self.default is NO_DEFAULT else object()
         if self.default is not NO_DEFAULT:
             if value is BAD:
                 return BAD  # once mended, it may be the default
@@ -32,6 +36,10 @@ class Later:
                 return self.default
         problems.add(node, f"{key} comes with a later version; {self.remedy}")
         return BAD
+
+    @property
+    def _wants_mapping(self) -> bool:
+        return self.default in (NO_DEFAULT, None) or isinstance(self.default, dict)
 
     def _is_part(self, value: Any) -> bool:
         """Whether a mapping says only what the default says."""

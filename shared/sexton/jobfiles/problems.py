@@ -28,6 +28,12 @@ class FileProblems:
         self.found: list[Problem] = []
         self._first: dict[tuple[int, int], Problem] = {}
 
+    @property
+    def format(self) -> str:
+        """``yaml``, ``toml`` or ``python``: how the file writes what a remedy tells its author to write."""
+        suffix = self.file.lower().rpartition(".")[2]
+        return {"toml": "toml", "py": "python"}.get(suffix, "yaml")
+
     def add(self, place: Place, message: str) -> None:
         """One fault at a place; ``message`` names the faulty value and what to write instead."""
         self.add_at(place.line, place.column, message)

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
+from sexton.jobfiles.written import LONGEST, entry, node_from
 from sexton.jobfiles.yaml_words import has_leading_zero, number, whole_number, why_scalar_not_text
 
 
@@ -225,16 +226,36 @@ class ListOf:
     shortest: int = 0
     longest: int = 10_000
     wanted: str = "a list"
+    takes_one: bool = True
+    """Whether a single value was probably meant as the only item."""
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
         if not isinstance(node, Sequence):
-            problems.add(node, f"{key} is {kind_of(node)}; write {self.wanted}")
+            write = self._meant(node, key, problems) or self.wanted
+            problems.add(node, f"{key} is {kind_of(node)}; write {write}")
             return BAD
         if not self.shortest <= len(node.items) <= self.longest:
             problems.add(node, f"{key} has {len(node.items)} items; write {self.shortest} to {self.longest} of them")
             return BAD
         values = [self.inner.read(item, f"{key}[{place}]", problems) for place, item in enumerate(node.items)]
         return BAD if BAD in values else tuple(values)
+
+    def _meant(self, node: Node, key: str, problems: FileProblems) -> str | None:
+        proposal = self.meant(node, problems)
+        text = entry(key, proposal, problems) if proposal is not None else ""
+        return text if 0 < len(text) <= LONGEST else None
+
+    def meant(self, node: Node, problems: FileProblems) -> Sequence | None:
+        """The list that is meant where one value stands, or several with commas between them."""
+        if not isinstance(node, Scalar) or not self.takes_one:
+            return None
+        parts = [part for part in re.split(r"\s*,\s*", node.text) if part]
+        several = [Scalar(node.line, node.column, part, node.is_plain) for part in parts]
+        for items in ([several] if len(several) > 1 else []) + [[node]]:
+            proposal = Sequence(node.line, node.column, [*items])
+            if self.read(proposal, "", FileProblems(problems.file)) is not BAD:
+                return proposal
+        return None
 
     def schema(self) -> JsonSchema:
         schema: JsonSchema = {"type": "array", "items": self.inner.schema(), "maxItems": self.longest}
@@ -259,10 +280,13 @@ class MapOf:
     pattern: str
     wanted_key: str
     longest: int = 1_000
+    example: tuple[str, str | int] = ("NAME", "value")
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
         if not isinstance(node, Mapping):
-            problems.add(node, f"{key} is {kind_of(node)}; write a mapping, such as {key}: {{NAME: 'value'}}")
+            such_as = entry(key, node_from(dict([self.example])), problems)
+            write = self._meant(node, key, problems) or f"a mapping, such as {such_as}"
+            problems.add(node, f"{key} is {kind_of(node)}; write {write}")
             return BAD
         if len(node.entries) > self.longest:
             problems.add(node, f"{key} has {len(node.entries)} entries; at most {self.longest} are allowed")
@@ -277,6 +301,15 @@ class MapOf:
             else:
                 found[name] = self.inner.read(value_node, f"{key}.{name}", problems)
         return BAD if BAD in found.values() else found
+
+    def _meant(self, node: Node, key: str, problems: FileProblems) -> str | None:
+        """The mapping written out, where NAME=value stands, or a list of these."""
+        items = node.items if isinstance(node, Sequence) else [node]
+        pairs = [item.text.partition("=") for item in items if isinstance(item, Scalar) and "=" in item.text]
+        proposal = node_from({name: value for name, _, value in pairs})
+        text = entry(key, proposal, problems)
+        is_whole = 0 < len(items) == len(pairs) and len(text) <= LONGEST
+        return text if is_whole and self.read(proposal, key, FileProblems(problems.file)) is not BAD else None
 
     def schema(self) -> JsonSchema:
         return {

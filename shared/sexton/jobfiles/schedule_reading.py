@@ -191,7 +191,7 @@ def _read_calendar(node: Mapping, key: str, problems: FileProblems) -> Any:
 
 
 _CALENDAR_READINGS: dict[str, Reading] = {
-    "calendar": MapOf(Whole(1, 10_000), "|".join(CalendarUnit), "days, weeks, months or years"),
+    "calendar": MapOf(Whole(1, 10_000), "|".join(CalendarUnit), "days, weeks, months or years", example=("months", 1)),
     "at": TimeOfDay(),
     "start": Day(),
     "month_end": Choice({end.value: end for end in MonthEnd}),
