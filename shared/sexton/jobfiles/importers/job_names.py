@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable
 
+from sexton.jobfiles.importers.shell_commands import commands_of, inner_command_line, unwrapped
+
 LONGEST_NAME = 100
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
-_ENDS = frozenset({"&&", "||", ";", ";;", "|", "&", "(", ")", "{", "}", "$", "then", "do", "else", "fi", "done"})
-_BEFORE_PROGRAMS = _ENDS | {"!", "if", "elif", "while", "until", "exec", "time", "eval"}
-# Programs that start another one: their options that take a value, and how many words of their own they have.
-_WRAPPERS: dict[str, tuple[str, int]] = {
-    "chronic": ("", 0),
-    "command": ("", 0),
-    "cronic": ("", 0),
-    "doas": ("u", 0),
-    "env": ("uCS", 0),
-    "flock": ("wE", 1),
-    "ionice": ("cn", 0),
-    "lockf": ("t", 1),
-    "nice": ("n", 0),
-    "nohup": ("", 0),
-    "run-one": ("", 0),
-    "setsid": ("", 0),
-    "stdbuf": ("oei", 0),
-    "sudo": ("ugpCDhrt", 0),
-    "timeout": ("ks", 1),
-}
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 # Programs that run a script: it is the script that works.
 _RUNNERS = frozenset(
     {"bash", "dash", "java", "ksh", "node", "perl", "php", "python", "python2", "python3", "ruby", "sh", "zsh"}
@@ -39,7 +20,13 @@ _INTERPRETERS = frozenset(
     | {"node", "npm", "perl", "php", "psql", "python", "python2", "python3", "rake", "rclone", "rsync", "ruby"}
     | {"run-parts", "sh", "ssh", "systemctl", "wp", "zsh"}
 )
-_GUARDS = frozenset({"[", "[[", "test", "cd", "export", "set", "umask", "ulimit", "source", ".", "true", "sleep"})
+# What comes before the work.
+_GUARDS = frozenset(
+    {"[", "[[", "test", "cd", "export", "set", "umask", "ulimit", "source", ".", "true", "sleep", ":", "trap", "read"}
+)
+_QUESTIONS = frozenset({"if", "elif", "while", "until", "for", "case", "select"})
+_ENDS = frozenset({"fi", "done", "esac", "}", "{"})
+_LONGEST_READ, _DEEPEST = 10_000, 5
 _SUFFIXES = re.compile(r"\.(sh|bash|py|pl|rb|php|js|bin|jar)$")
 
 
@@ -83,8 +70,7 @@ def slug_of(text: str) -> str:
 
 def names_for_command(command: str) -> list[str]:
     """Candidates for a shell command, the shortest first; its program, then with its first argument, then with two."""
-    words = _words(command)
-    program, rest = _main_program(words)
+    program, rest = _main_program(command)
     if program.rpartition("/")[2] in _RUNNERS:
         place = next((at for at, word in enumerate(rest) if not word.startswith("-")), None)
         if place is not None and _argument_slug(rest[place]):
@@ -99,63 +85,25 @@ def names_for_command(command: str) -> list[str]:
     return names or [name]
 
 
-def _words(command: str) -> list[str]:
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|()")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    words: list[str] = []
-    try:
-        for word in lexer:
-            words.append(word)
-            if len(words) >= 200:
-                break
-    except ValueError:  # a quote that does not end: what was read before it names the job well enough
-        return words or command.split()
-    return words
-
-
-def _main_program(words: list[str]) -> tuple[str, list[str]]:
-    """The first program that is no guard and no wrapper, and its words."""
+def _main_program(text: str, depth: int = 0) -> tuple[str, list[str]]:
+    """The first program that is no guard and no wrapper, and its words; of guards alone, the first."""
     best: tuple[str, list[str]] = ("", [])
-    place = 0
-    while place < len(words):
-        start = _after_wrappers(words, place)
-        if start >= len(words):
-            break
-        end = next((at for at in range(start, len(words)) if words[at] in _ENDS), len(words))
-        program = words[start]
-        if program and program not in _BEFORE_PROGRAMS:
-            is_question = program in _GUARDS or (start > 0 and words[start - 1] == "-v")
-            if not is_question:
-                return program, words[start + 1 : end]
-            if not best[0]:
-                best = (program, words[start + 1 : end])
-        place = max(end, start) + 1
+    for command in commands_of(text[:_LONGEST_READ]):
+        words = unwrapped(command.words)
+        if not words or words[0] in _ENDS:
+            continue
+        found = (words[0], words[1:])
+        is_question = command.words[0] in _QUESTIONS or words[0] in _GUARDS or words[:2] == ["command", "-v"]
+        if (inner := inner_command_line(words)) is not None and depth < _DEEPEST:
+            found = _main_program(inner, depth + 1)
+        if not is_question and found[0]:
+            return found
+        if not best[0]:
+            best = found
     return best
 
 
-def _after_wrappers(words: list[str], place: int) -> int:
-    """Where the program that really works begins."""
-    while place < len(words):
-        word = words[place]
-        name = word.rpartition("/")[2]
-        if word in _BEFORE_PROGRAMS or _ASSIGNMENT.fullmatch(word):
-            place += 1
-        elif name in _WRAPPERS and place + 1 < len(words) and words[place + 1] not in _ENDS:
-            with_value, own_words = _WRAPPERS[name]
-            place += 1
-            while place < len(words) and words[place].startswith("-") and words[place] != "-v":
-                takes_value = len(words[place]) == 2 and words[place][1] in with_value
-                place += 2 if takes_value else 1
-            place += own_words
-            if place < len(words) and words[place] == "-v":  # command -v PROGRAM asks, and runs nothing
-                return place + 1
-        else:
-            return place
-    return place
-
-
 def _argument_slug(word: str) -> str:
-    if word.startswith(("-", ">", "<", "2>", "1>", "$")) or _ASSIGNMENT.fullmatch(word) or word in _ENDS:
+    if word.startswith(("-", "$", "`")) or _ASSIGNMENT.fullmatch(word):
         return ""
     return slug_of(_SUFFIXES.sub("", word.rstrip("/").rpartition("/")[2]))[:40]
