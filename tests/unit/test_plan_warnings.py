@@ -74,6 +74,30 @@ class TestChangedClocks:
         jobs = [job(f"j{n}", schedule="30 2 * * *", more="timezone: Europe/Berlin") for n in range(5)]
         assert only(warned(jobs), WarningKind.CLOCK_CHANGE).jobs == ("j0", "j1", "j2", "j3", "j4")
 
+    def test_one_schedule_with_h_is_one_warning_whatever_it_draws(self) -> None:
+        jobs = [job(f"j{n:03}", schedule="H 2 * * *", more="timezone: Europe/Berlin") for n in range(60)]
+        one = only(warned(jobs), WarningKind.CLOCK_CHANGE)
+        assert len(one.jobs) == 60
+        assert one.fact.startswith("their H draws other times for each, and those of j000 tell of all: 2 ticks meet")
+        assert one.paste == ('schedule: "H 3 * * *"', "dst: {gap: skip, overlap: both}")
+
+    def test_zones_and_texts_are_told_apart(self) -> None:
+        jobs = [
+            job(f"{zone[-2:]}{n}", schedule=f"H {hour} * * *", more=f"timezone: {zone}")
+            for zone, hour in (("Europe/Berlin", 2), ("Europe/Paris", 2), ("Europe/London", 1))
+            for n in range(3)
+        ]
+        assert [len(one.jobs) for one in warned(jobs)] == [3, 3, 3]
+
+    def test_the_other_hour_is_one_that_is_quiet_whatever_h_draws(self) -> None:
+        """Where clocks change by half an hour, some of the minutes of an hour are touched and others are not."""
+        jobs = [job(f"j{n:02}", schedule="H 2 * * *", more="timezone: Australia/Lord_Howe") for n in range(40)]
+        one = only(warned(jobs), WarningKind.CLOCK_CHANGE)
+        assert 0 < len(one.jobs) < 40
+        moved = one.paste[0].split('"')[1]
+        files = [job(f"j{n:02}", schedule=moved, more="timezone: Australia/Lord_Howe") for n in range(40)]
+        assert warned(files) == []
+
 
 class TestSparse:
     def test_a_monthly_job_with_skip_loses_a_month(self) -> None:
@@ -193,10 +217,27 @@ def test_other_inputs_than_the_clusters_are_told_once_and_the_same_ones_never() 
     assert warnings_of(report_of(files, cluster(*files), inputs=("2026a/1", "2026b/1"))) == ()
 
 
-def test_a_crowd_is_told_with_what_to_paste() -> None:
+def test_a_crowd_is_told_with_what_to_paste_into_each() -> None:
     files = [job(f"j{n:03}", schedule="0 2 * * *") for n in range(200)]
     one = only(warned(files), WarningKind.CROWD)
     assert "at 02:00 UTC 200 jobs of the cluster fall due in one minute, more than 20" in one.fact
-    assert one.paste[0] == 'j000: {schedule: "H 2 * * *"}'
-    assert len(one.paste) == len(one.jobs) == 200
+    assert one.paste == ('schedule: "H 2 * * *"  # instead of "0 2 * * *", in j000, j001, j002 and 197 more',)
+    assert one.numbers["schedules"] == {f"j{n:03}": "H 2 * * *" for n in range(200)}
+    assert "in each of these" in one.remedy
     assert "`jitter: 15m`" in one.remedy
+
+
+def test_a_crowd_in_an_hour_whose_clock_changes_gets_one_proposal_that_ends_both_warnings() -> None:
+    def files(schedule: str) -> list[str]:
+        return [job(f"j{n:03}", schedule=schedule, more="timezone: Europe/Berlin") for n in range(300)]
+
+    clock, crowd = warned(files("0 2 * * *"))
+    assert clock.paste[0] == 'schedule: "H 3 * * *"'
+    assert crowd.paste[0].startswith('schedule: "H 3 * * *"  # instead of "0 2 * * *"')
+    assert warned(files("H 3 * * *")) == []
+
+
+def test_a_crowd_whose_jobs_have_chosen_what_a_changed_clock_does_keeps_its_hour() -> None:
+    more = "timezone: Europe/Berlin, dst: {gap: skip, overlap: both}"
+    one = only(warned([job(f"j{n:03}", schedule="0 2 * * *", more=more) for n in range(60)]), WarningKind.CROWD)
+    assert one.paste[0].startswith('schedule: "H 2 * * *"')

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
 from sexton.job_rules import FiringRules
+from sexton.jobfiles.plan_quiet_hours import HOURS_AWAY, hours_away, is_quiet
 from sexton.jobfiles.plan_schedules import ScheduleBook
 from sexton.jobs import JobDefinition
 from sexton.schedules import EPOCH, Schedule
@@ -93,6 +94,11 @@ class Crowds:
     more: int
     others: int
     heat: tuple[tuple[int, ...], ...]
+
+    @property
+    def proposed(self) -> dict[str, str]:
+        """By the names of jobs, the cron expressions that are proposed for them."""
+        return {name: text for one in self.crowds if one.spread for name, text in one.spread.schedules.items()}
 
 
 def find_crowds(
@@ -259,7 +265,9 @@ class _Proposing:
         best: tuple[Spread, Counter[int]] | None = None
         hopeful = [hours for hours in _HOURS_TRIED if len(able) <= hours * 60 * self._limit] or _HOURS_TRIED[-1:]
         for hours in hopeful[:_WAYS_TRIED]:
-            written = {name: text for name, cron in crons.items() if (text := _with_hash(cron, hours)) is not None}
+            written = {
+                job.name: text for job in able if (text := self._hashed(job, crons[job.name], hours)) is not None
+            }
             if not written or (best is not None and written == best[0].schedules):
                 continue
             after = self._after(able, written, step)
@@ -274,6 +282,19 @@ class _Proposing:
         self.counts.update(best[1])
         self.written |= best[0].schedules
         return best[0]
+
+    def _hashed(self, job: FutureJob, cron: str, hours: int) -> str | None:
+        """The expression with H, and where a changed clock would then touch it, in an hour near by that none touches,
+        so that one proposal is not the next one's warning."""
+        text = _with_hash(cron, hours)
+        if text is None or is_quiet(job.definition, text, self._window.since):
+            return text
+        for away in HOURS_AWAY:
+            elsewhere = hours_away(cron, away)
+            other = None if elsewhere is None else _with_hash(elsewhere, hours)
+            if other is not None and is_quiet(job.definition, other, self._window.since):
+                return other
+        return text
 
     def _after(self, able: Sequence[FutureJob], written: Mapping[str, str], step: int) -> Counter[int]:
         """How many of these jobs fall due in each minute, as written; told by each ``step``-th of them."""

@@ -15,7 +15,8 @@ from enum import StrEnum
 from sexton.claims import Overlap
 from sexton.inputs import are_same
 from sexton.job_rules import MissedPolicy
-from sexton.jobfiles.plan_clock_changes import clock_change_warning
+from sexton.jobfiles.plan_clock_changes import ClockChangeTold, clock_change_warning
+from sexton.jobfiles.plan_crowds import Crowd
 from sexton.jobfiles.plan_periods import longest_period, shortest_period
 from sexton.jobfiles.plan_report import PlannedJob, PlannedKind, PlanReport
 from sexton.jobs import JobDefinition
@@ -25,6 +26,7 @@ from sexton.zones import load_zone
 
 WEEKLY, MONTHLY = timedelta(days=6), timedelta(days=27)  # so rare a job is sparse
 _DAY = timedelta(days=1)
+_NAMES = 3
 _NICE_INTERVALS = tuple(timedelta(minutes=m) for m in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440))
 
 
@@ -60,6 +62,7 @@ def warnings_of(report: PlanReport) -> tuple[PlanWarning, ...]:
     for job in report.jobs:
         if job.after is not None:
             found.extend(_of_job(job, job.after, report.now))
+    found.extend(_clock_changes(report))
     found.extend(_likely_renames(report))
     found.extend(_queues_without_worker(report))
     found.extend(_crowds(report))
@@ -80,8 +83,6 @@ def _merged(warnings: Iterable[PlanWarning]) -> Iterator[PlanWarning]:
 def _of_job(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[PlanWarning]:
     is_new = job.kind is PlannedKind.ADD
     if job.fires.schedule is not None:
-        if job.has_other_ticks and (told := clock_change_warning(job, after, now)) is not None:
-            yield PlanWarning(WarningKind.CLOCK_CHANGE, (job.name,), told.fact, told.remedy, told.paste, told.numbers)
         if job.has_other_ticks and job.fires.schedule.next_after(now) is None:
             yield PlanWarning(
                 WarningKind.NEVER,
@@ -189,6 +190,30 @@ def _rounded(length: timedelta) -> timedelta:
 # --- the whole plan -------------------------------------------------------------------------------
 
 
+def _clock_changes(report: PlanReport) -> Iterator[PlanWarning]:
+    """Jobs of one schedule together, also where H draws another minute for each."""
+    proposed = {} if report.crowds is None else report.crowds.proposed
+    same: dict[str, list[tuple[PlannedJob, ClockChangeTold]]] = {}
+    for job in report.jobs:
+        if job.after is None or not job.has_other_ticks:
+            continue
+        told = clock_change_warning(job, job.after, report.now, proposed.get(job.name))
+        if told is not None:
+            written = json.dumps([list(job.after.schedule_parts), job.after.timezone])
+            what = written if _uses_hash(job.after) else told.fact
+            same.setdefault(json.dumps([what, told.remedy, told.paste]), []).append((job, told))
+    for members in same.values():
+        (first, told), fact = members[0], members[0][1].fact
+        if any(one.fact != fact for _, one in members):
+            fact = f"their H draws other times for each, and those of {first.name} tell of all: {fact}"
+        names = tuple(job.name for job, _ in members)
+        yield PlanWarning(WarningKind.CLOCK_CHANGE, names, fact, told.remedy, told.paste, told.numbers)
+
+
+def _uses_hash(definition: JobDefinition) -> bool:
+    return any("H" in str(part.get("cron", "")) for part in definition.schedule_parts)
+
+
 def _likely_renames(report: PlanReport) -> Iterator[PlanWarning]:
     retired = {job.name for job in report.plan.retired}
     for is_retired in (False, True):
@@ -261,11 +286,27 @@ def _crowds(report: PlanReport) -> Iterator[PlanWarning]:
             ways.append("the H proposed for a fuller crowd takes this one apart too")
         if crowd.spread is not None:
             most = f"{'about' if crowd.spread.is_estimate else 'at most'} {crowd.spread.most}"
-            ways.append(f"spread them by H: then {most} fall due in one minute")
-            paste = tuple(f'{name}: {{schedule: "{text}"}}' for name, text in crowd.spread.schedules.items())
+            ways.append(f"spread them by H, in each of these: then {most} fall due in one minute")
+            paste = _spread_lines(report, crowd)
         if crowd.jitter is not None and not crowd.is_spread_by_another:
             ways.append(f"{'or ' if ways else ''}let each start up to {crowd.jitter} late by `jitter: {crowd.jitter}`")
         remedy = ", ".join(ways) or "move some of them to another hour"
         numbers = {"clocks": list(crowd.clocks), "timezone": zone, "jobs": crowd.jobs, "minutes": crowd.minutes}
+        numbers |= {"schedules": {} if crowd.spread is None else dict(crowd.spread.schedules)}
         numbers |= {"first": crowd.first, "limit": report.crowds.limit, "jitter": crowd.jitter}
         yield PlanWarning(WarningKind.CROWD, crowd.touched, fact, remedy, paste, numbers)
+
+
+def _spread_lines(report: PlanReport, crowd: Crowd) -> tuple[str, ...]:
+    """A line for each schedule to write, with the one that it takes the place of, and where it goes."""
+    if crowd.spread is None:
+        return ()
+    written = {job.name: job.after.schedule_parts[0].get("cron") for job in report.jobs if job.after is not None}
+    places: dict[tuple[str, str], list[str]] = {}
+    for name, text in crowd.spread.schedules.items():
+        places.setdefault((str(written[name]), text), []).append(name)
+    lines = []
+    for (old, new), names in places.items():
+        more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+        lines.append(f'schedule: "{new}"  # instead of "{old}", in {", ".join(names[:_NAMES])}{more}')
+    return tuple(lines)
