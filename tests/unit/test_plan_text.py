@@ -217,6 +217,35 @@ def test_a_map_of_crowded_minutes_fits_80_columns_and_needs_no_colour() -> None:
     assert '      schedule: "H 2 * * *"  # instead of "0 2 * * *", in j000, j001, j002 and 87 more' in lines
 
 
+def the_map(*jobs: str) -> list[str]:
+    lines = shown(jobs).splitlines()
+    start = next(number for number, line in enumerate(lines) if "Jobs due in each minute, UTC" in line)
+    stop = next(number for number, line in enumerate(lines) if line.startswith("    . up to"))
+    return [line[4:] for line in lines[start + 2 : stop]]
+
+
+class TestTheMapFitsAScreen:
+    CROWD = tuple(f"j{n:03}: {{schedule: '0 2 * * *', command: [x]}}" for n in range(90))
+
+    def test_hours_that_look_alike_are_one_row(self) -> None:
+        rows = the_map(*self.CROWD, "each: {schedule: '* * * * *', command: [x]}")
+        assert rows == [f"00-01 {'.' * 60}", f"02    @{'.' * 59}", f"03-23 {'.' * 60}"]
+
+    def test_hours_without_a_crowd_are_told_together_where_each_looks_different(self) -> None:
+        others = [f"h{n:02}: {{schedule: '{n} {n} * * *', command: [x]}}" for n in range(24)]
+        rows = the_map(*self.CROWD, *others)
+        assert rows == ["00-01 ..", "02    @ .", f"03-23 {' ' * 3}{'.' * 21}"]
+
+    def test_crowds_in_many_hours_are_three_hours_a_row(self) -> None:
+        rows = the_map(
+            *(f"j{h:02}{n:02}: {{schedule: '{h} {h} * * *', command: [x]}}" for h in range(0, 20, 2) for n in range(21))
+        )
+        assert len(rows) == 7
+        assert rows[0] == "00-02 # #"
+        assert rows[1] == f"03-05 {' ' * 4}#"
+        assert "".join(rows).count("#") == 10, "no crowd is hidden"
+
+
 def test_a_pause_that_begins_ends_or_stays_is_told() -> None:
     current = cluster(*OLD[:2])
     begins = shown([OLD[0].replace("command", "enabled: false, command")], current)

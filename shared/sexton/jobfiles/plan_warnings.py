@@ -7,6 +7,7 @@ that say the same of several jobs are one.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -211,7 +212,7 @@ def _clock_changes(report: PlanReport) -> Iterator[PlanWarning]:
 
 
 def _uses_hash(definition: JobDefinition) -> bool:
-    return any("H" in str(part.get("cron", "")) for part in definition.schedule_parts)
+    return any(re.search(r"\bH\b", str(part.get("cron", ""))) for part in definition.schedule_parts)
 
 
 def _likely_renames(report: PlanReport) -> Iterator[PlanWarning]:

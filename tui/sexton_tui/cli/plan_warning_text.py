@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sexton_tui.cli.output import counted, printable
+from sexton_tui.cli.plan_paint import Paint
 
 if TYPE_CHECKING:
     from sexton.jobfiles.plan_crowds import Crowds
     from sexton.jobfiles.plan_warnings import PlanWarning
-    from sexton_tui.cli.plan_paint import Paint
 
 _NAMES, _PASTED = 3, 8
-_RULER = "   00        10        20        30        40        50"
+_ROWS = 8  # so that the warning above the map stays on a screen of 24 lines
+_RULER = "00        10        20        30        40        50"
 
 
 def warning_lines(
@@ -37,23 +38,62 @@ def warning_lines(
 
 
 def heat_lines(crowds: Crowds, paint: Paint) -> Iterator[str]:
-    """The most jobs that fall due in each minute of the clock; hours in which none does are left out."""
+    """The most jobs that fall due in each minute of the clock, on few lines: hours in which none does are left out, and
+    others told together where that hides no crowd."""
     limit = crowds.limit
     if crowds.more:
         yield f"    {counted(crowds.more, 'more crowded minute')} until {crowds.until:%Y-%m-%d} with jobs of this plan"
     if crowds.others:
         yield f"    {counted(crowds.others, 'crowded minute')} of the clock in which this plan has no part"
     yield f"    Jobs due in each minute, {crowds.zone} (the most of any day until {crowds.until:%Y-%m-%d}):"
-    yield f"    {_RULER}"
-    for hour, minutes in enumerate(crowds.heat):
-        if any(minutes):
-            row = "".join(_mark(count, limit, paint) for count in minutes)
-            yield f"    {hour:02} {row}".rstrip()
+    rows = _rows_of(crowds.heat, limit)
+    width = max((len(_hours(first, last)) for first, last, _ in rows), default=2)
+    yield f"    {'':{width}} {_RULER}"
+    for first, last, minutes in rows:
+        row = "".join(_mark(count, limit, paint) for count in minutes)
+        yield f"    {_hours(first, last):{width}} {row}".rstrip()
     steps = [max(limit * number // 3, 1) for number in (1, 2, 3)]
     yield (
         f"    . up to {steps[0]}   : up to {steps[1]}   + up to {steps[2]}   "
         f"{paint('hot', '#')} more than {limit}   {paint('hot', '@')} more than {limit * 4}"
     )
+
+
+_Row = tuple[int, int, tuple[int, ...]]  # from hour, to hour, the most in each minute of any of them
+
+
+def _rows_of(heat: Sequence[Sequence[int]], limit: int) -> list[_Row]:
+    """Hours that look alike, and those between without a crowd, as one row each; three hours to a row where that is
+    still too many."""
+    plain = Paint()
+    rows: list[_Row] = []
+    for hour, minutes in enumerate(heat):
+        if rows and _look_alike(rows[-1][2], minutes, limit, plain):
+            rows[-1] = (rows[-1][0], hour, tuple(map(max, rows[-1][2], minutes)))
+        else:
+            rows.append((hour, hour, tuple(minutes)))
+    rows = [row for row in rows if any(row[2])]
+    if len(rows) <= _ROWS:
+        return rows
+    quiet: list[_Row] = []
+    for row in rows:
+        is_next = quiet and quiet[-1][1] + 1 == row[0]
+        if is_next and max(quiet[-1][2]) <= limit and max(row[2]) <= limit:
+            quiet[-1] = (quiet[-1][0], row[1], tuple(map(max, quiet[-1][2], row[2])))
+        else:
+            quiet.append(row)
+    if len(quiet) <= _ROWS:
+        return quiet
+    threes = [(hour, hour + 2, tuple(map(max, *heat[hour : hour + 3]))) for hour in range(0, 24, 3)]
+    return [row for row in threes if any(row[2])]
+
+
+def _look_alike(some: Sequence[int], others: Sequence[int], limit: int, plain: Paint) -> bool:
+    return all(_mark(one, limit, plain) == _mark(other, limit, plain) for one, other in zip(some, others, strict=True))
+
+
+def _hours(first: int, last: int) -> str:
+    return f"{first:02}" if first == last else f"{first:02}-{last:02}"
 
 
 def _mark(count: int, limit: int, paint: Paint) -> str:
