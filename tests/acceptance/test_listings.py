@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -355,6 +356,25 @@ def test_no_table_lets_a_stored_text_act_on_the_terminal(cluster: Cluster, comma
     _, out, _ = cluster.sexton(*command.split())
     assert out
     assert not any(character in out for character in "\x1b\x07\u202e\x9b")
+
+
+@pytest.mark.parametrize("command", ["ticks gl-export", "runs", "takeovers", "events", "jobs", "workers", "history"])
+def test_a_terminal_of_80_columns_shows_every_instant_whole(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    _, out, _ = cluster.sexton(*command.split())
+    days = re.findall(r"\d{4}-\d\d-\S*", out)
+    assert days
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z[,;]?", day) for day in days)
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_events_tell_their_detail_in_words_and_to_programs_as_it_is(cluster: Cluster) -> None:
+    assert '{"' not in cluster.sexton("events")[1]
+    assert isinstance(cluster.json("events")[0]["detail"], dict)
 
 
 @pytest.mark.parametrize("command", ["jobs", "runs", "takeovers", "workers", "queues", "events"])

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "at",
-    "job",
+    Column("job", folds=True),
     Column("revision", "rev", align="right"),
     "what",
-    "who",
-    Column("in_force_since", "in force from"),
-    Column("in_force_until", "until"),
-    "changed",
-    "why",
+    Column("who", folds=True),
+    Column("in_force_since", "in force from", gives_way=2, same_as="at"),
+    Column("in_force_until", "until", gives_way=3),
+    Column("changed", is_note=True),
+    Column("why", is_note=True),
 )
 
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from sexton.settings import format_duration
+from sexton_tui.cli.plan_paint import paint_for_stdout
+from sexton_tui.cli.table_layout import Column as Column
+from sexton_tui.cli.table_layout import table_lines
 
 
 class Output(StrEnum):
@@ -26,16 +30,6 @@ class Output(StrEnum):
 
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, json, or jsonl.")]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table: the row's key, its title (the key, unless given), and where its text stands."""
-
-    key: str
-    title: str = ""
-    align: Literal["left", "right"] = "left"
-    style: str = ""
 
 
 def instant_text(instant: datetime) -> str:
@@ -140,9 +134,9 @@ def print_record(record: Any, output: Output, keys: Sequence[Column | str] | Non
         print(json.dumps(json_value(record), ensure_ascii=False))
         return
     columns = [key if isinstance(key, Column) else Column(key) for key in (keys or _keys(record))]
-    width = max((len(column.title or column.key) for column in columns), default=0)
+    width = max((len(column.heading) for column in columns), default=0)
     for column in columns:
-        print(f"{column.title or column.key:<{width}}  {cell_text(_field(record, column.key))}".rstrip())
+        print(f"{column.heading:<{width}}  {cell_text(_field(record, column.key))}".rstrip())
 
 
 def _keys(record: Any) -> list[str]:
@@ -156,11 +150,12 @@ def _field(row: Any, key: str) -> object:
 
 
 def _print_table(rows: Sequence[Any], columns: Sequence[Column]) -> None:
-    texts = [[cell_text(_field(row, column.key)) for column in columns] for row in rows]
+    texts = [[_cell(row, column) for column in columns] for row in rows]
+    titles = [column.heading for column in columns]
     if sys.stdout.isatty():
-        _print_to_terminal(texts, columns)
+        for line in table_lines(columns, texts, shutil.get_terminal_size().columns, _bold):
+            print(line)
         return
-    titles = [column.title or column.key for column in columns]
     widths = [max(len(row[place]) for row in [titles, *texts]) for place in range(len(columns))]
     for row in [titles, *texts]:
         cells = [
@@ -170,14 +165,10 @@ def _print_table(rows: Sequence[Any], columns: Sequence[Column]) -> None:
         print("  ".join(cells).rstrip())
 
 
-def _print_to_terminal(texts: Sequence[Sequence[str]], columns: Sequence[Column]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _cell(row: Any, column: Column) -> str:
+    value = _field(row, column.key)
+    return cell_text(value.replace(microsecond=0) if column.in_seconds and isinstance(value, datetime) else value)
 
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column.title or column.key, justify=column.align, style=column.style or None)
-    for row in texts:
-        table.add_row(*(Text(text) for text in row))
-    Console(highlight=False).print(table)
+
+def _bold(text: str) -> str:
+    return paint_for_stdout()("bold", text)

@@ -13,8 +13,11 @@ from sexton_tui.cli.output import Column, Output, OutputOption, print_record, pr
 from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
 
 _COLUMNS = (
-    *("node", "role", "seen", "coordinator", Column("jobs_warm", "warm", align="right"), "behind"),
-    *(Column("clock_offset", "clock"), "claims_upto", Column("inputs_id", "inputs"), "version", "address", "pid"),
+    *(Column("node", folds=True), "role", "seen", Column("coordinator", gives_way=1)),
+    *(Column("jobs_warm", "warm", align="right", gives_way=3), Column("behind", gives_way=2)),
+    *(Column("clock_offset", "clock", gives_way=4), Column("claims_upto", gives_way=5)),
+    *(Column("inputs_id", "inputs", gives_way=7), Column("version", gives_way=8), Column("address", gives_way=6)),
+    Column("pid", gives_way=9),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,15 @@ from sexton.store.protocol import Store
 from sexton.views import EventView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import PAGE, JobOption, LimitOption
-from sexton_tui.cli.output import Output, OutputOption, print_rows
+from sexton_tui.cli.output import Column, Output, OutputOption, cell_text, print_rows
+
+_COLUMNS = (
+    Column("at", in_seconds=True),
+    Column("actor", folds=True),
+    Column("action", folds=True),
+    Column("job", folds=True),
+    Column("detail", is_note=True),
+)
 
 
 def events(
@@ -26,7 +34,20 @@ def events(
         if job:
             store.reads.job(job, 0)  # a wrong name is an error, not an empty list
         rows = list(_rows(store, job, action, limit))
-    print_rows(rows, output, ("at", "actor", "action", "job", "detail"), empty="no event")
+    if output is Output.TABLE:
+        print_rows([{**_fields(event), "detail": _detail(event)} for event in rows], output, _COLUMNS, empty="no event")
+        return
+    print_rows(rows, output, _COLUMNS, empty="no event")
+
+
+def _fields(event: EventView) -> dict[str, Any]:
+    return {"at": event.at, "actor": event.actor, "action": event.action, "job": event.job}
+
+
+def _detail(event: EventView) -> str:
+    """`key value, key value`, without the job's name once more."""
+    told = {key: value for key, value in event.detail.items() if key != "job" or value != event.job}
+    return ", ".join(f"{key} {cell_text(value)}" for key, value in told.items())
 
 
 def _rows(store: Store, job: str, action: str, limit: int) -> Iterator[EventView]:

@@ -18,8 +18,9 @@ from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 
 _COLUMNS = (
-    *("job", "state", "next", Column("last_run", "last run"), "outcome"),
-    *("schedule", "timezone", "queue", "owner", "tags"),
+    *(Column("job", folds=True), "state", "next", Column("last_run", "last run", gives_way=3, in_seconds=True)),
+    *(Column("outcome", gives_way=2), Column("schedule", gives_way=1, folds=True), Column("timezone", gives_way=4)),
+    *(Column("queue", gives_way=5, usual="default"), Column("owner", gives_way=6), Column("tags", gives_way=7)),
 )
 _TABLE_ROWS = 1_000
 _STATES = ("active", "paused", "quarantined")

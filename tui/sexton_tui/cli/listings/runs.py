@@ -15,8 +15,9 @@ from sexton_tui.cli.listings.options import PAGE, TO_RETRY, JobOption, LimitOpti
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 
 _COLUMNS = (
-    *("job", "tick", "state", "lateness", "took", Column("attempt", "try", align="right")),
-    *("worker", Column("exit_code", "exit", align="right"), "error"),
+    *(Column("job", folds=True), "tick", "state", Column("lateness", gives_way=1), Column("took", gives_way=2)),
+    *(Column("attempt", "try", align="right", gives_way=4, usual="1"), Column("worker", gives_way=3, folds=True)),
+    *(Column("exit_code", "exit", align="right", gives_way=5, usual="0"), Column("error", is_note=True)),
 )
 
 _OUTCOMES = {state.word: state for state in (State.RUNNING, *sorted(ENDED_BY_RUN))} | {TO_RETRY: State.READY}

@@ -14,12 +14,17 @@ from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.console.core.details import takeover_lines
 
-_COLUMNS = (
-    *(Column("term", align="right"), "node", "taken_at", "until", "ended_by", "predecessor", "predecessor_ended"),
-    *("gap", Column("missed", align="right"), Column("fired", align="right"), Column("merged", align="right")),
-    *(Column("skipped", align="right"), Column("expired", align="right"), Column("held", align="right")),
+_COLUMNS: tuple[Column | str, ...] = (
+    *(Column("term", align="right"), Column("node", folds=True), Column("taken_at", in_seconds=True)),
+    *(Column("until", gives_way=4, in_seconds=True), Column("ended_by", gives_way=5)),
+    *(Column("predecessor", gives_way=6, folds=True), Column("predecessor_ended", gives_way=7), "gap"),
+    *(Column("missed", align="right", gives_way=1, usual="0"), Column("fired", align="right", gives_way=2, usual="0")),
+    *(Column(key, align="right", gives_way=3, usual="0") for key in ("merged", "skipped", "expired", "held")),
 )
-_DECISION_COLUMNS = ("job", "after", "upto", "cause", Column("missed", align="right"), "policy", "reason")
+_DECISION_COLUMNS: tuple[Column | str, ...] = (
+    *(Column("job", folds=True), Column("after", gives_way=1), "upto", Column("cause", gives_way=2)),
+    *(Column("missed", align="right"), Column("policy", gives_way=3), Column("reason", is_note=True)),
+)
 
 
 def takeovers(

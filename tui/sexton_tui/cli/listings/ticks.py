@@ -17,8 +17,12 @@ from sexton_tui.cli.listings.options import PAGE, LimitOption, states_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 
 _COLUMNS = (
-    *("tick", "state", "origin", Column("count", align="right"), Column("attempts", align="right")),
-    *("lateness", "worker", "reason"),
+    *("tick", "state", Column("origin", gives_way=3, usual="schedule")),
+    *(
+        Column("count", align="right", gives_way=4, usual="1"),
+        Column("attempts", align="right", gives_way=5, usual="1"),
+    ),
+    *(Column("lateness", gives_way=1), Column("worker", gives_way=2, folds=True), Column("reason", is_note=True)),
 )
 
 

@@ -13,11 +13,17 @@ from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.console.core.tables import worker_state
 
 _WORKER_COLUMNS = (
-    *(Column("name", "worker"), "state", Column("busy", align="right"), Column("slots", align="right"), "queues"),
-    *(Column("age", "seen"), "started_at", "stopped_at", "version", "address", "pid"),
+    *(Column("name", "worker", folds=True), "state", Column("busy", align="right"), Column("slots", align="right")),
+    *(Column("queues", folds=True), Column("age", "seen"), Column("started_at", gives_way=1, in_seconds=True)),
+    *(
+        Column("stopped_at", gives_way=2, in_seconds=True),
+        Column("version", gives_way=4),
+        Column("address", gives_way=3),
+    ),
+    Column("pid", gives_way=5),
 )
 _QUEUE_COLUMNS = (
-    *(Column("name", "queue"), Column("due", align="right"), "oldest", Column("ahead", align="right")),
+    *(Column("name", "queue", folds=True), Column("due", align="right"), "oldest", Column("ahead", align="right")),
     *(Column("catch_up", "catch-up", align="right"), Column("workers", align="right")),
     *(Column("busy", align="right"), Column("slots", align="right")),
 )
