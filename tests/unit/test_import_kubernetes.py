@@ -232,4 +232,4 @@ def test_what_is_no_cronjob_is_an_error_with_its_reason(text: str, said_of_it: s
 
 def test_equal_names_of_two_namespaces_stay_apart() -> None:
     text = manifest() + "---\n" + manifest().replace("namespace: shop", "namespace: bank")
-    assert [job.name for job in imported(text).jobs] == ["report", "bank-report"]
+    assert [job.name for job in imported(text).jobs] == ["shop-report", "bank-report"]

@@ -95,7 +95,7 @@ def crontab(
     zone, reason = _zone(timezone)
     choices = ImportChoices(zone, reason, system, users, _queue(queue), _homes(home or []), prefix, with_disabled)
     names = NameGiver(prefix)
-    imported = combined(import_crontab(data, file, choices, names) for file, data in _sources(files))
+    imported = names.settled(combined(import_crontab(data, file, choices, names) for file, data in _sources(files)))
     _show(imported, "crontab", files, report, output, is_paused=paused)
 
 
@@ -158,7 +158,7 @@ def kubernetes(
     imported = combined(
         import_kubernetes(data, file, choices, names, as_command=as_command) for file, data in _sources(files)
     )
-    _show(imported, "kubernetes", files, report, output, is_paused=paused)
+    _show(names.settled(imported), "kubernetes", files, report, output, is_paused=paused)
 
 
 def _zone(given: str | None) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from sexton.errors import InvalidSchedule
 from sexton.jobfiles.importers.choices import ImportChoices, UserRule, what_of_users, with_user
+from sexton.jobfiles.importers.command_names import names_for_command
 from sexton.jobfiles.importers.crontab_lines import (
     Assignment,
     AtBoot,
@@ -28,7 +29,7 @@ from sexton.jobfiles.importers.crontab_remarks import (
     takes_lock_or_leaves,
 )
 from sexton.jobfiles.importers.findings import Findings, Imported, ImportedJob, shown
-from sexton.jobfiles.importers.job_names import NameGiver, names_for_command
+from sexton.jobfiles.importers.job_names import NameGiver
 from sexton.jobfiles.importers.source_text import decode_source, source_lines
 from sexton.zones import load_zone
 
@@ -62,7 +63,10 @@ class _InForce:
 
 
 def import_crontab(data: bytes, file: str, choices: ImportChoices, names: NameGiver | None = None) -> Imported:
-    """Everything that the crontab ``file`` holds. Never raises."""
+    """Everything that the crontab ``file`` holds. Never raises.
+
+    With ``names``, which several files share, the jobs' names are handles until ``names.settled``.
+    """
     findings = Findings(file)
     text = decode_source(data, findings)
     if text is None:
@@ -82,10 +86,11 @@ def import_crontab(data: bytes, file: str, choices: ImportChoices, names: NameGi
         findings.differs(
             0, f"{carriage_returns} lines end in CR LF; crond hands the CR to the command, and here it was removed"
         )
-    reader = _Reader(findings, choices, names or NameGiver(choices.prefix), has_user)
+    given = names or NameGiver(choices.prefix)
+    reader = _Reader(findings, choices, given, has_user)
     for number, line in enumerate(lines, start=1):
         reader.read(number, line.removesuffix("\r"))
-    return reader.imported()
+    return reader.imported() if names is given else given.settled(reader.imported())
 
 
 class _Reader:
@@ -223,7 +228,7 @@ class _Reader:
     # --- jobs -----------------------------------------------------------------------------------------------------
 
     def _job(self, number: int, text: str, line: JobLine, *, is_enabled: bool) -> ImportedJob:
-        name = self._names.give(names_for_command(line.command))
+        name = self._names.propose(names_for_command(line.command))
         if line.user is not None and (more := re.search(r"[:/].*", line.user)):
             self._findings.left_out(number, f"{more[0]} after its user (FreeBSD's group and login class)", name)
             line = replace(line, user=line.user[: more.start()])

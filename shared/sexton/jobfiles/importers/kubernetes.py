@@ -70,19 +70,24 @@ case "$now " in *" Complete "*) ;; *) exit 1 ;; esac
 def import_kubernetes(
     data: bytes, file: str, choices: ImportChoices, names: NameGiver | None = None, *, as_command: bool = False
 ) -> Imported:
-    """A job for each CronJob in ``file``. Never raises."""
+    """A job for each CronJob in ``file``. Never raises.
+
+    With ``names``, which several files share, the jobs' names are handles until ``names.settled``.
+    """
     findings = Findings(file)
     text = decode_source(data, findings)
     if text is None:
         return Imported(findings=tuple(findings.found))
-    reader = _Reader(findings, choices, names or NameGiver(choices.prefix), text.split("\n"), as_command=as_command)
+    given = names or NameGiver(choices.prefix)
+    reader = _Reader(findings, choices, given, text.split("\n"), as_command=as_command)
     jobs = [job for manifest in manifests_of(text, findings) if (job := reader.job_of(manifest)) is not None]
     if not reader.count and not findings.found:
         findings.error(0, "holds no CronJob; `kubectl get cronjobs -o yaml` gives those of a namespace")
     if jobs:
         _tell_all(findings, choices, reader.zone_from, as_command=as_command)
     findings.found.sort(key=lambda finding: finding.line)
-    return with_faulty_paused(Imported(tuple(jobs), (), tuple(findings.found), {"manifests": reader.count}))
+    imported = with_faulty_paused(Imported(tuple(jobs), (), tuple(findings.found), {"manifests": reader.count}))
+    return imported if names is given else given.settled(imported)
 
 
 class _Reader:
@@ -113,7 +118,7 @@ class _Reader:
             self._findings.error(line, f"its metadata.name is {shown(given)}, which Kubernetes refuses; give it a name")
             return None
         namespace = text_at(node, "metadata", "namespace") or ""
-        name = self._names.give([given, f"{namespace}-{given}"])
+        name = self._names.propose([given, f"{namespace}-{given}"])
         schedule = self._schedule(manifest, name)
         if schedule is None:
             return None

@@ -37,12 +37,11 @@ _LEFT_OUT = {
 }
 
 
-def import_systemd(
-    sources: Sequence[UnitSource], choices: ImportChoices, names: NameGiver | None = None, *, by_systemctl: bool = False
-) -> Imported:
+def import_systemd(sources: Sequence[UnitSource], choices: ImportChoices, *, by_systemctl: bool = False) -> Imported:
     """Jobs for all timers among ``sources``; ``by_systemctl``: they start the service's unit. Never raises."""
     findings = UnitFindings()
-    reader = _Timers(sources, choices, names or NameGiver(choices.prefix), findings, by_systemctl=by_systemctl)
+    names = NameGiver(choices.prefix)
+    reader = _Timers(sources, choices, names, findings, by_systemctl=by_systemctl)
     jobs = [job for unit in reader.timers for job in reader.jobs_of(unit)]
     for name, unit in reader.units.items():
         if not name.endswith(".timer") and name not in reader.used:
@@ -54,7 +53,8 @@ def import_systemd(
         )
     if jobs:
         _tell_all(findings, jobs[0].file, choices, by_systemctl=by_systemctl)
-    return with_faulty_paused(Imported(tuple(jobs), (), findings.all(), {"units": len(reader.timers)}))
+    imported = Imported(tuple(jobs), (), findings.all(), {"units": len(reader.timers)})
+    return names.settled(with_faulty_paused(imported))
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class _Timers:
     def jobs_of(self, timer: Unit) -> list[ImportedJob]:
         """One job, or as many as the timer's schedules need; none (reported) where nothing can be made of it."""
         stem = timer.name.removesuffix(".timer")
-        name = self._names.give([stem, f"{stem}-timer"])
+        name = self._names.propose([stem, f"{stem}-timer"])
         about = AboutJob(self._findings, name)
         when = self._when(timer, about)
         tell_unit_settings(timer, about)
@@ -106,7 +106,7 @@ class _Timers:
         how = self._how(timer, about)
         jobs: list[ImportedJob] = []
         for place, parts in enumerate(when.groups.values()):
-            own = name if place == 0 else self._names.give([f"{name}-{place + 1}"])
+            own = name if place == 0 else self._names.propose([f"{stem}-{place + 1}", f"{stem}-timer-{place + 1}"])
             keys = {**self._schedule_keys(parts), **how, **what}
             if when.is_broken:
                 keys["enabled"] = False
