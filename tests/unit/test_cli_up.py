@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from sexton.errors import DatabaseUnreachable
-from sexton_tui.cli.up import _Running, _stop
+from sexton.jobfiles.load import load_job_text
+from sexton.store import open_store
+from sexton.store.protocol import StoreOptions
+from sexton.store.schema import upgrade
+from sexton_tui.cli.up import _apply, _report, _Running, _stop
 
 
 class _Away:
@@ -57,3 +63,26 @@ def test_a_database_that_was_restarted_is_asked_again_for_what_still_runs(capsys
     _stop(_Running(cast(Any, store), cast(Any, cluster), threading.Event(), datetime.now(UTC)))
     assert cluster.is_stopped
     assert "stopping; 2 runs still going" in capsys.readouterr().err
+
+
+def test_a_queue_that_no_worker_serves_is_told_at_the_start_and_in_each_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upgrade(url := f"sqlite:///{tmp_path}/ledger.db")
+    jobs = "version: 1\njobs:\n"
+    for name, queue in (("a", "app01"), ("b", "app01"), ("c", "default")):
+        jobs += f"  {name}: {{schedule: '0 5 * * *', shell: 'true', queue: {queue}}}\n"
+    with closing(open_store(StoreOptions(url))) as store:
+        running = _Running(store, cast(Any, _Cluster()), threading.Event(), datetime.now(UTC))
+        worker = store.grants.register("worker-1", "vm", "0.1.0", 1, ["default"], 4)
+        _apply(store, load_job_text(jobs), tmp_path)
+        told = capsys.readouterr().err
+        assert "no worker serves queue app01: the claims of 2 jobs wait; to serve it: sexton worker" in told
+        assert "queue default" not in told
+        store.edits.trigger(store.edits.find_job("a").job_id, "ana")
+        store.edits.trigger(store.edits.find_job("c").job_id, "ana")
+        _report(running)
+        assert capsys.readouterr().out.endswith("failed 0; no worker serves queue app01: 1 claim due\n")
+        store.grants.unregister(worker)
+        _report(running)
+        assert capsys.readouterr().out.endswith("; no worker serves queues app01, default: 2 claims due\n")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,6 +26,7 @@ from sexton_tui.local_cluster import LocalCluster, only_one_here, programs
 from sexton_tui.terminal import tell
 
 if TYPE_CHECKING:
+    from sexton.cluster_views import QueueView
     from sexton.jobfiles.load import LoadedJobs
     from sexton.process_settings import ProcessSettings
     from sexton.store.protocol import Store
@@ -34,6 +36,7 @@ _READY_WITHIN = 60.0
 _REPORT_EVERY = 5.0
 _LAST_RUNS_WITHIN = 15.0
 _POLL = 0.2
+_QUEUES_TOLD = 5
 _Answer = TypeVar("_Answer")
 
 
@@ -130,10 +133,24 @@ def _apply(store: Store, wanted: LoadedJobs, path: Path) -> None:
     """Once a leader is there, so that the very first ticks are on time. Nothing is retired."""
     from sexton.jobfiles.plan import plan_changes
 
-    plan = plan_changes(wanted, store.edits.current_jobs())
+    current = store.edits.current_jobs()
+    plan = plan_changes(wanted, current)
     if plan.changes:
         store.edits.edit(plan.changes, actor())
     tell(f"{path}: {plan.summary()}")
+    queues = {job.name: job.definition.queue for job in current}
+    _tell_unserved(store, queues | {job.definition.name: job.definition.queue for job in wanted.jobs})
+
+
+def _tell_unserved(store: Store, queues: Mapping[str, str]) -> None:
+    """Which queues of the jobs (by name) no worker serves, here or elsewhere."""
+    served = {queue.name for queue in store.reads.queues() if queue.workers}
+    unserved = Counter(queue for queue in queues.values() if queue not in served)
+    for queue, jobs in sorted(unserved.items())[:_QUEUES_TOLD]:
+        waits = f"no worker serves queue {queue}: the claims of {counted(jobs, 'job')} wait"
+        tell(f"{waits}; to serve it: sexton worker --queues {queue}")
+    if len(unserved) > _QUEUES_TOLD:
+        tell(f"... and of {counted(len(unserved) - _QUEUES_TOLD, 'more queue')}")
 
 
 def _stopping_on_signals(running: _Running) -> AbstractContextManager[None]:
@@ -235,9 +252,18 @@ def _report(running: _Running) -> None:
     told = f"p50 {_shown(late.p50)}, p99 {_shown(late.p99)}" if late.count else "nothing ran yet"
     print(
         f"{overview.now:%H:%M:%S}  {leader}; {overview.ahead} claims ahead, {overview.running} running; "
-        f"late {told}; failed {overview.failed_last_hour}",
+        f"late {told}; failed {overview.failed_last_hour}{_unserved_words(overview.queues_without_workers)}",
         flush=True,
     )
+
+
+def _unserved_words(queues: Sequence[QueueView]) -> str:
+    """The end of a report's line: what waits where no worker serves it; empty where all are served."""
+    if not queues:
+        return ""
+    names = ", ".join(queue.name for queue in queues[:_QUEUES_TOLD]) + (", ..." if len(queues) > _QUEUES_TOLD else "")
+    due = counted(sum(queue.due for queue in queues), "claim")
+    return f"; no worker serves queue{'s' if len(queues) > 1 else ''} {names}: {due} due"
 
 
 def _wait_for_last_runs(running: _Running, ended: datetime) -> None:
