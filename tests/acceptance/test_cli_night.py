@@ -92,7 +92,7 @@ def test_a_trigger_in_a_halted_cluster_says_that_it_waits(store: Store, command:
     assert (done.returncode, done.stdout[:14]) == (0, "bell triggered")
     assert "the cluster is halted: this runs once" in done.stderr
     command.run("halt", "--lift")
-    assert command.run("trigger", "bell").stderr == ""
+    assert "halted" not in command.run("trigger", "bell").stderr
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,14 @@ import os
 import pwd
 import signal
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy
 
+from sexton.store import open_store
+from sexton.store.protocol import StoreOptions
 from sexton.store.schema import upgrade
 from tests.support.command_line import CommandLine
 from tests.support.processes import ProcessGroup
@@ -49,6 +52,17 @@ def test_trigger_writes_one_claim_a_request(database: Path, command: CommandLine
     assert first["scheduled_at"] == again["scheduled_at"] != other["scheduled_at"]
 
 
+def test_a_trigger_says_that_no_worker_serves_its_queue(database: Path, command: CommandLine) -> None:
+    done = command.run("trigger", "bell")
+    assert done.returncode == 0
+    assert "no worker serves queue default now" in done.stderr
+    with closing(open_store(StoreOptions(f"sqlite:///{database}"))) as store:
+        store.grants.register("other", "vm", "0.1.0", 1, ["gpu"], 4)
+        assert "no worker serves queue default now" in command.run("trigger", "bell").stderr
+        store.grants.register("serves", "vm", "0.1.0", 2, ["default", "gpu"], 4)
+        assert command.run("trigger", "bell").stderr == ""
+
+
 def test_pause_and_resume_are_said_once_each(database: Path, command: CommandLine) -> None:
     paused = command.run("pause", "bell", "--reason", "the rope is worn")
     assert (paused.returncode, paused.stdout[:11]) == (0, "bell paused")
@@ -58,7 +72,7 @@ def test_pause_and_resume_are_said_once_each(database: Path, command: CommandLin
 
 
 def test_a_trigger_of_a_paused_job_says_that_it_is_paused(database: Path, command: CommandLine) -> None:
-    assert command.run("trigger", "bell").stderr == ""
+    assert "paused" not in command.run("trigger", "bell").stderr
     assert command.run("pause", "bell", "--reason", "x").returncode == 0
     done = command.run("trigger", "bell")
     assert (done.returncode, done.stdout[:14]) == (0, "bell triggered")

@@ -35,6 +35,8 @@ def trigger(
         found = find_job(store, job)
         done = store.edits.trigger(found.job_id, actor(), request_id)
         is_halted = store.terms.cluster().halted
+        queue = found.definition.queue
+        is_served = any(one.name == queue and one.workers for one in store.reads.queues())
     if output is not Output.TABLE:
         print_record(done, output)
         return
@@ -45,6 +47,9 @@ def trigger(
         print(f"{done.name} is {state}, and stays so; a trigger runs it once all the same", file=sys.stderr)
     if is_halted:
         print("the cluster is halted: this runs once `sexton halt --lift` has ended that", file=sys.stderr)
+    if not is_served:
+        waits = f"no worker serves queue {queue} now: what waits there runs once one does"
+        print(f"{waits}; to serve it: sexton worker --queues {queue}", file=sys.stderr)
 
 
 def pause(
