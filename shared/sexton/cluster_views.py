@@ -13,6 +13,8 @@ from sexton.terms import CoordinatorServer, ElectedBy
 
 FAILURES_SEEN = 10
 """So many of a job's newest runs are looked at: a row of failures may be longer than is counted."""
+FAILURES_IN_A_ROW = 3
+"""From so many on a job's failures are a need of its own; fewer are told together."""
 COUNT_LIMIT = 10_000
 """Counts of rows stop here: a screen says "10,000+", and the query's cost stays bounded."""
 
@@ -112,7 +114,10 @@ class QuarantinedJob:
 
 @dataclass(frozen=True, slots=True)
 class FailingJob:
-    """A job whose newest runs failed: how many of the newest looked at, and the last error."""
+    """A job whose newest run failed: how many did in a row, of the newest looked at, and the last error.
+
+    Runs of a tick that is tried again are not counted.
+    """
 
     name: str
     failed: int

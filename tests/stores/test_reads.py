@@ -151,6 +151,25 @@ def test_jobs_that_fail_again_and_again_are_named(ledger: Ledger) -> None:
     assert "connection refused" in failing.error
 
 
+def test_a_job_whose_last_run_failed_is_named_until_it_succeeds_or_is_retired(ledger: Ledger) -> None:
+    def ran(seconds: int, outcome: State, token: int) -> list[tuple[str, int]]:
+        with ledger.write() as connection:
+            one = connection.execute(select(tables.runs).where(tables.runs.c.job_id == 2).limit(1)).one()
+            when = NOW + seconds * SECOND
+            values = {"token": token, "scheduled_at": when, "finished_at": when, "outcome": int(outcome)}
+            connection.execute(insert(tables.runs).values(**{**one._mapping, **values}))
+        return [(job.name, job.failed) for job in ledger.reader.failing() if job.name != "sync-eu"]
+
+    assert ran(1, State.FAILED, 10**9) == [("minutely-sync", 1)]
+    assert ran(2, State.READY, 10**9 + 1) == [("minutely-sync", 1)]  # to be tried again
+    assert ran(3, State.TIMED_OUT, 10**9 + 2) == [("minutely-sync", 2)]
+    assert ran(4, State.SUCCEEDED, 10**9 + 3) == []
+    assert ran(5, State.FAILED, 10**9 + 4) == [("minutely-sync", 1)]
+    with ledger.write() as connection:
+        connection.execute(update(tables.jobs).where(tables.jobs.c.job_id == 2).values(retired_at=NOW))
+    assert [job.name for job in ledger.reader.failing()] == ["sync-eu"]
+
+
 def test_a_term_that_was_handed_over_ended_at_its_hand_over_not_when_the_next_was_taken(ledger: Ledger) -> None:
     takeovers, handed_over = tables.takeovers, TAKEOVER_AT - 5 * SECOND
     with ledger.write() as connection:

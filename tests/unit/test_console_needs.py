@@ -173,6 +173,20 @@ def test_urgent_needs_come_first() -> None:
     assert found[1].text == "job sync-eu failed 7 in a row: exit code 7"
 
 
+def test_jobs_that_failed_at_their_last_run_are_named_each_or_where_they_are_many_together() -> None:
+    failing = [FailingJob(f"job-{number}", 1, NOW, "exit code 7") for number in range(10)]
+    few = needs(HEALTHY, [replace(failing[0], failed=2), failing[1]])
+    assert [need.text for need in few] == [
+        "job job-0 failed at its last 2 runs: exit code 7",
+        "job job-1 failed at its last run: exit code 7",
+    ]
+    (many,) = needs(HEALTHY, failing)
+    names = "job-0, job-1, job-2, job-3, job-4, job-5, job-6, job-7"
+    assert (many.text, many.is_urgent) == (f"10 jobs failed at their last run: {names} and 2 more", False)
+    (lost,) = needs(replace(HEALTHY, lost=(LostRun("job-1", NOW, "worker-2", NOW),)), failing[1:2])
+    assert "was lost" in lost.text
+
+
 def test_what_the_banner_tells_in_full_is_only_named_below_it() -> None:
     halted = replace(HEALTHY, is_halted=True, confirmation="unconfirmed")
     assert [line.text for line in need_lines(halted, ())] == [

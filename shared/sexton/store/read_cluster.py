@@ -35,8 +35,7 @@ from sexton.terms import servers_of
 
 LATENESS_ROWS = 5_000
 LATENESS_NOW = timedelta(minutes=5)
-FAILURES_IN_A_ROW = 3
-_FAILURES_LOOKED_AT = 60
+_FAILURES_LOOKED_AT = 1_000  # a job that fails each second hides no other one for a quarter of an hour
 _LISTED = 20
 _SILENT_SHOWN = timedelta(minutes=10)  # a process that vanished stays on the screen for this long
 _MINUTE = timedelta(minutes=1)
@@ -242,20 +241,29 @@ def read_job_counts(connection: Connection) -> tuple[int, int, tuple[Quarantined
 
 
 def read_failing(connection: Connection, now: datetime) -> tuple[FailingJob, ...]:
-    """Jobs of the newest failures whose newest runs all failed, at least ``FAILURES_IN_A_ROW``."""
-    table = tables.runs
-    failures = connection.execute(
-        select(table.c.job_id)
+    """Jobs of the newest failures of a day whose newest run failed; not those that were retired."""
+    table, jobs = tables.runs, tables.jobs
+    newest = (
+        select(table.c.job_id, table.c.finished_at)
         .where(text("outcome IN (4, 5, 6)"), table.c.finished_at > now - timedelta(days=1))
         .order_by(table.c.finished_at.desc(), table.c.token.desc())
         .limit(_FAILURES_LOOKED_AT)
+        .subquery("newest")
+    )
+    job_ids = connection.execute(
+        select(newest.c.job_id)
+        .join(jobs, jobs.c.job_id == newest.c.job_id)
+        .where(jobs.c.retired_at.is_(None))
+        .group_by(newest.c.job_id)
+        .order_by(func.max(newest.c.finished_at).desc(), newest.c.job_id)
+        .limit(_LISTED)
     ).scalars()
-    job_ids = list(dict.fromkeys(failures))[:_LISTED]
     found = []
-    for runs in newest_runs(connection, job_ids, FAILURES_SEEN).values():
-        failed = next((place for place, run in enumerate(runs) if run.outcome not in (4, 5, 6)), len(runs))
-        if failed >= FAILURES_IN_A_ROW:
-            found.append(FailingJob(runs[0].job, failed, runs[0].finished_at, runs[0].error))
+    for runs in newest_runs(connection, list(job_ids), FAILURES_SEEN).values():
+        ended = [run for run in runs if run.outcome is not State.READY]  # which another try follows
+        failed = next((place for place, run in enumerate(ended) if run.outcome not in (4, 5, 6)), len(ended))
+        if failed:
+            found.append(FailingJob(ended[0].job, failed, ended[0].finished_at, ended[0].error))
     return tuple(sorted(found, key=lambda job: job.name))
 
 

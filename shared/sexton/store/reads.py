@@ -126,7 +126,7 @@ class LedgerReader:
             )
 
     def failing(self) -> tuple[FailingJob, ...]:
-        """Jobs whose newest runs all failed, three or more in a row."""
+        """Jobs whose newest run failed within a day, the newest 20 such at most, by name."""
         with self._connect() as connection:
             return read_cluster.read_failing(connection, self._now(connection))
 

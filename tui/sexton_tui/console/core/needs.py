@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sexton.cluster_views import FAILURES_SEEN, FailingJob, Overview, Undecided
+from sexton.cluster_views import FAILURES_IN_A_ROW, FAILURES_SEEN, FailingJob, Overview, Undecided
 from sexton.settings import settings_from_rows
 from sexton_tui.console.core.standing import (
     NODE_SILENCE,
@@ -24,6 +24,7 @@ OVERDUE = timedelta(seconds=30)
 UNDECIDED = timedelta(seconds=10)
 CLOCK_LIMIT = timedelta(seconds=1)
 WORKER_SILENCE = timedelta(seconds=30)
+_TOLD_EACH, _NAMED = 3, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +128,27 @@ def _jobs(overview: Overview, failing: Sequence[FailingJob]) -> list[Need]:
     found += [
         Need(f"job {job.name} failed {_in_a_row(job)} in a row: {job.error or 'no reason given'}", is_urgent=False)
         for job in failing
+        if job.failed >= FAILURES_IN_A_ROW
     ]
-    return found
+    lost = {run.job for run in overview.lost}  # told above
+    return found + _failed_lately([job for job in failing if job.failed < FAILURES_IN_A_ROW and job.name not in lost])
+
+
+def _failed_lately(failing: Sequence[FailingJob]) -> list[Need]:
+    """Jobs that failed at their last run or two: each with its error, or all in one line where they are many."""
+    if len(failing) <= _TOLD_EACH:
+        return [
+            Need(
+                f"job {job.name} failed at its last {'run' if job.failed == 1 else f'{job.failed} runs'}: "
+                f"{job.error or 'no reason given'}",
+                is_urgent=False,
+            )
+            for job in failing
+        ]
+    names = ", ".join(job.name for job in failing[:_NAMED])
+    more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
+    told = f"{len(failing)} jobs failed at their last run: {names}{more}"
+    return [Need(told, is_urgent=False, todo="`sexton runs --state failed` tells why")]
 
 
 def _in_a_row(job: FailingJob) -> str:
