@@ -140,7 +140,7 @@ class TestDefaultsOfFolders:
             f"{first}:1:1: has no 'defaults'",
             f"{first}:2:1: a file of defaults holds no jobs",
             f"{second}:1:1: is empty",
-            f"{third}:2:19: defaults.queue: 'a b' is not a name: letters, digits, '.', '_' and '-', at most 100, "
+            f"{third}:2:19: defaults.queue: 'a b' is not a name: ASCII letters, digits, '.', '_' and '-', at most 100, "
             "the first a letter or digit",
             f"{third}:2:26: 'shell' is each job's own and cannot stand in defaults",
         ]

@@ -234,7 +234,9 @@ class TestFaults:
         "answer", ['{"problems":[],"jobs":[]}', "[1]", '{"problems":[[null,1,"x"]]}', '{"problems":3}', "{", "NaN"]
     )
     def test_an_answer_that_the_file_forged_is_a_fault_of_the_file(self, tmp_path: Path, answer: str) -> None:
-        forged = f"import json, os, sys\nto = json.loads(sys.orig_argv[-1])['answer']\nos.write(to, {answer.encode()!r})"
+        forged = (
+            f"import json, os, sys\nto = json.loads(sys.orig_argv[-1])['answer']\nos.write(to, {answer.encode()!r})"
+        )
         write(tmp_path / "jobs.py", f"{HEAD}{forged}\nos._exit(0)\n")
         with pytest.raises(InvalidJobFile, match="1:1: gave an answer that is none"):
             load_job_files([tmp_path / "jobs.py"], generous())

@@ -288,3 +288,47 @@ def test_a_whole_file_with_something_cut_out_or_put_in(start: int, length: int, 
 @settings(deadline=None)
 def test_any_characters(content: str) -> None:
     compare(content)
+
+
+KEYS = "schedule = '0 5 * * *'\nshell = 'x'\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "faults"),
+    [
+        (
+            "[jobs.prüf]",
+            ["2:7: 'prüf' has characters other than A-Z", "2:7: the job's name: 'prüf' is not a name: ASCII"],
+        ),
+        ("[jobs.a b]", ["2:7: 'a b' has characters other than A-Z", "2:7: the job's name: 'a b' is not a name"]),
+        ("[jobs.a:b]", ["2:7: 'a:b' has characters other than A-Z", "2:7: the job's name: 'a:b' is not a name"]),
+        ('[jobs."prüf"]', ["2:7: the job's name: 'prüf' is not a name: ASCII letters"]),
+        ("[[jobs.a]]", ["2:8: the job 'a' is a list; write [jobs.a], with single brackets"]),
+        ("[jobs.a.b]", ["2:9: 'b' holds keys of a job and stands within the job 'a'; if the job is called a.b, write"]),
+        ("[jobs.a.b.c]", ["2:9: 'b' holds keys of a job and stands within the job 'a'; if the job is called a.b.c"]),
+        ("[jobs.a", ["2:1: the header of a table does not end; close it with ']'"]),
+        ("jobs.a]", ["2:1: the header of a table begins with '['; write [jobs.a]"]),
+        ("[jobs.]", ["2:7: ']' is not TOML"]),
+        ("[jobs]\na = 3\n[jobs.b]", ["3:5: the job 'a' is the single value '3'; write [jobs.a] and below it its keys"]),
+    ],
+)
+def test_a_faulty_header_is_one_fault_and_its_keys_are_no_others(header: str, faults: list[str]) -> None:
+    with pytest.raises(InvalidJobFile) as refused:
+        load_job_text(f"version = 1\n{header}\n{KEYS}", "jobs.toml")
+    found = [f"{one.line}:{one.column}: {one.message}" for one in refused.value.problems]
+    assert len(found) == len(faults), found
+    for one, start in zip(found, faults, strict=True):
+        assert one.startswith(start), one
+
+
+def test_a_name_with_a_point_is_told_as_a_header_that_is_taken() -> None:
+    with pytest.raises(InvalidJobFile, match=r"write \[jobs\.\"a\.b\"\]"):
+        load_job_text(f"version = 1\n[jobs.a.b]\n{KEYS}", "jobs.toml")
+    (job,) = load_job_text(f'version = 1\n[jobs."a.b"]\n{KEYS}', "jobs.toml").jobs
+    assert job.name == "a.b"
+
+
+def test_keys_in_other_letters_below_a_table_are_named_too() -> None:
+    with pytest.raises(InvalidJobFile) as refused:
+        load_job_text(f"version = 1\n[jobs]\nprüf = {{}}\n[jobs.a]\n{KEYS}", "jobs.toml")
+    assert refused.value.problems[0].message.startswith("'prüf' has characters other than")

@@ -11,14 +11,16 @@ from typing import Any
 from sexton.errors import InvalidSchedule
 from sexton.job_rules import DstRules, ExcludeRules, MissedRules, RetryRules
 from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, keys_meant, place_of, read_keys
-from sexton.jobfiles.nodes import Mapping
-from sexton.jobfiles.problems import FileProblems
+from sexton.jobfiles.nodes import Mapping, Node, Scalar
+from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD
+from sexton.jobfiles.written import toml_key
 from sexton.jobs import JobDefinition
 from sexton.schedule_specs import firing_schedule_from_spec
 from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 
 _ALL_NAMES = frozenset(key.name for key in JOB_KEYS)
+_MARKS_OF_A_JOB = frozenset(("schedule", *TARGETS))
 _PLAIN_FIELDS = (
     "timezone",
     "start",
@@ -53,7 +55,10 @@ class JobNode:
 def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProblems) -> JobDefinition | None:
     """The job's definition with ``defaults`` merged and all resolved; None where a fault was reported."""
     before = len(problems.found)
-    own = read_keys(job.node, JOB_KEYS, "a job", problems)
+    node = _without_jobs_within(job, problems)
+    if not node.entries and job.node.entries:
+        return None
+    own = read_keys(node, JOB_KEYS, "a job", problems)
     meant = {key for name in own if name not in _ALL_NAMES for key in keys_meant(name, JOB_KEYS)}
     if "schedule" not in own and "schedule" not in meant:
         problems.add(job.node, f"the job {job.name} has no schedule; write e.g. schedule: '0 2 * * *'")
@@ -70,6 +75,36 @@ def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProb
     _check_schedule(job, definition, problems)
     _check_retries(job, definition.retries, problems)
     return definition if len(problems.found) == before else None
+
+
+def _without_jobs_within(job: JobNode, problems: FileProblems) -> Mapping:
+    """The job's keys without those that are jobs themselves, which are reported: ``[jobs.a.b]``."""
+    kept: dict[str, tuple[Scalar, Node]] = {}
+    for name, (key_node, value) in job.node.entries.items():
+        within = [] if name in _ALL_NAMES else _path_to_job(value)
+        if within is None or name in _ALL_NAMES:
+            kept[name] = (key_node, value)
+            continue
+        path = ".".join([job.name, name, *within])
+        if problems.format == "toml":
+            advice = f"if the job is called {path}, write [jobs.{toml_key(path)}]"
+        else:
+            advice = f"jobs stand side by side below 'jobs': move it out of {shown(job.name)}"
+        problems.add(
+            key_node, f"{shown(name)} holds keys of a job and stands within the job {shown(job.name)}; {advice}"
+        )
+    return Mapping(job.node.line, job.node.column, kept) if len(kept) < len(job.node.entries) else job.node
+
+
+def _path_to_job(node: Node) -> list[str] | None:
+    """The names that lead to a mapping with a schedule or a target; None where there is none."""
+    path: list[str] = []
+    while isinstance(node, Mapping) and node.entries:
+        if not _MARKS_OF_A_JOB.isdisjoint(node.entries):
+            return path
+        name, (_, node) = next(iter(node.entries.items()))
+        path.append(name)
+    return None
 
 
 def _check_targets(job: JobNode, own: Values[str, Any], problems: FileProblems) -> None:

@@ -87,7 +87,10 @@ def read_defaults(root: Mapping, problems: FileProblems) -> dict[str, Any]:
         return {}
     node = root.entries["defaults"][1]
     if not isinstance(node, Mapping):
-        problems.add(node, f"defaults is {kind_of(node)}; write a mapping of keys, such as queue and timezone")
+        write = "a mapping of keys, such as queue and timezone"
+        if problems.format == "toml":
+            write = "[defaults], with single brackets, and below it keys such as queue and timezone"
+        problems.add(node, f"defaults is {kind_of(node)}; write {write}")
         return {}
     shared: dict[str, tuple[Scalar, Node]] = {}
     for name, entry in node.entries.items():

@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-NAME_WANTED = "a name: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
+NAME_WANTED = "a name: ASCII letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
 
 _SECOND = timedelta(seconds=1)
 _MILLISECOND = timedelta(milliseconds=1)

@@ -19,13 +19,15 @@ from sexton.jobfiles.definitions import JobNode, merged, read_definition
 from sexton.jobfiles.file_content import FORMAT_VERSION as FORMAT_VERSION  # writers of job files ask for it here
 from sexton.jobfiles.file_content import TOML_WORDS, YAML_WORDS, Content, Words, read_content, read_folder_defaults
 from sexton.jobfiles.keys import JOB_KEYS, NAME_PATTERN, NAME_WANTED
-from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
+from sexton.jobfiles.merge_conflicts import tell_conflicts
+from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.python_files import PythonLimits, read_python_jobs
 from sexton.jobfiles.python_modules import ModuleNames
 from sexton.jobfiles.readings import BAD, Text
 from sexton.jobfiles.sources import JobFileText, read_job_files
 from sexton.jobfiles.toml_nodes import parse as parse_toml
+from sexton.jobfiles.written import toml_key
 from sexton.jobfiles.yaml_nodes import parse as parse_yaml
 from sexton.jobs import JobDefinition
 
@@ -141,6 +143,8 @@ class _Reader:
         for one in file.defaults:
             defaults = merged(defaults, self._folder_defaults(one))
         content = self._content(file)
+        if tell_conflicts(file.text, file.problems):
+            return
         defaults = merged(defaults, content.defaults)
         for key_node, value in content.jobs:
             self._read_job(key_node, value, defaults, file.problems)
@@ -167,7 +171,7 @@ class _Reader:
         self.places.append(_NamePlace(name, problems.file, key_node.line, key_node.column))
         name_ok = _NAME.read(key_node, "the job's name", problems) is not BAD
         if not isinstance(value, Mapping):
-            problems.add(value, _no_job(name, value))
+            problems.add(value, _no_job(name, value, problems.format))
             return
         definition = read_definition(JobNode(name, value), defaults, problems)
         if definition is not None and name_ok:
@@ -176,10 +180,17 @@ class _Reader:
             self.jobs.append(LoadedJob(definition, problems.file, key_node.line, key_node.column, at))
 
 
-def _no_job(name: str, value: Node) -> str:
+def _no_job(name: str, value: Node, format_name: str) -> str:
     if name in _KEYS_OF_JOBS:
-        return f"{shown(name)} is a key of a job and stands where jobs have their names; indent it below its job"
-    return f"the job {shown(name)} is {kind_of(value)}; write its keys as a mapping, indented below its name"
+        where = "write it below [jobs.NAME]" if format_name == "toml" else "indent it below its job"
+        return f"{shown(name)} is a key of a job and stands where jobs have their names; {where}"
+    what = f"the job {shown(name)} is {kind_of(value)}"
+    if format_name != "toml":
+        return f"{what}; write its keys as a mapping, indented below its name"
+    header = f"[jobs.{toml_key(name)}]"
+    if isinstance(value, Sequence):
+        return f"{what}; write {header}, with single brackets, and its keys below"
+    return f"{what}; write {header} and below it its keys"
 
 
 def _parsed(file: JobFileText) -> tuple[Node | None, Words]:

@@ -55,6 +55,11 @@ class FileProblems:
         """Nothing is told of what is found at this place: it only follows from a fault elsewhere."""
         self._first[line, column] = Problem(self.file, line, column, "")
 
+    def forget(self) -> None:
+        """All that was found only follows from what is told next."""
+        self.found.clear()
+        self._first.clear()
+
     def told(self) -> list[Problem]:
         """What the author is told: all that was found but what only follows from a first fault."""
         return [one for one in self.found if self._first.get((one.line, one.column), one) is one]

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from sexton.jobfiles.nodes import MAX_DEPTH, MAX_VALUES, Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.toml_tables import Table, Tables
-from sexton.jobfiles.toml_values import scalar_of, text_of
+from sexton.jobfiles.toml_values import quoted, scalar_of, text_of
 
 MAX_FAULTS = 200
 
@@ -25,6 +25,11 @@ _BLANK = re.compile(r"[ \t]*")
 _BETWEEN = re.compile(r"(?:[ \t\n]+|#[^\n]*)*+")
 _LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_KEY_END = re.compile(r"[ \t]*(?:[.=\]:\n#]|\Z)")
+_PART_END = re.compile(r"[ \t]*(?:[.\]\n#]|\Z)")
+_ODD_KEY = re.compile(r"[^\s.=\[\]{}#\"',:]+(?=[ \t]*[.=])")  # bare, with characters that need quotes
+_ODD_PART = re.compile(r"[^.\[\]\n\"'#=]*[^.\[\]\n\"'#= \t](?=[ \t]*[.\]])")  # the same in a header
+_LOST_BRACKET = re.compile(r"(?:[\w.-]|\"[^\"\n]*\"|'[^'\n]*')+\]+[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 _STRINGS = (
     ('"""', re.compile(r'"""(?:[^"\\]+|\\[\s\S]|"{1,2}(?!"))*+"""(?:"{1,2}+)?')),
     ("'''", re.compile(r"'''(?:[^']+|'{1,2}(?!'))*+'''(?:'{1,2}+)?")),
@@ -64,6 +69,7 @@ class _Reader:
         self._values = 0
         self._problems = problems
         self._tables = Tables(problems)
+        self._is_jobs_lost = False
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def read(self) -> Mapping:
@@ -76,17 +82,26 @@ class _Reader:
             start = self._at
             try:
                 if self._text[start] == "[":
+                    table = Table(Mapping(1, 1))  # what follows a header that cannot be read goes nowhere
                     table = self._header()
+                elif _LOST_BRACKET.match(self._text, start):
+                    self._report(start, f"the header of a table begins with '['; write [{self._rest_of_line()}")
+                    table = self._tables.open(self._key(in_header=True), is_item=False)
+                    self._at = self._text.index("]", self._at) + 1
                 else:
                     self._put(table, *self._entry(_ALONE, 1))
                 self._expect_line_end()
             except _Fault as fault:
                 faults += 1
                 self._problems.add_first_at(*self._position(fault.offset), fault.message)
+                self._is_jobs_lost |= self._text[start] == "["
                 if fault.is_last or faults >= MAX_FAULTS:
                     break
                 self._to_next_statement(max(start, fault.offset))
-        return self._tables.root.node
+        root = self._tables.root.node
+        if self._is_jobs_lost:  # they stand below a header that could not be read
+            root.entries.setdefault("jobs", (Scalar(1, 1, "jobs", is_plain=False), Mapping(1, 1)))
+        return root
 
     # --- statements -------------------------------------------------------------------------------------------------
 
@@ -94,10 +109,15 @@ class _Reader:
         start = self._at
         brackets = 2 if self._text.startswith("[[", start) else 1
         self._at += brackets
-        path = self._key()
-        if not self._text.startswith("]" * brackets, self._at):
-            raise _Fault(start, f"the header of a table does not end; close it with {']' * brackets!r}")
-        self._at += brackets
+        path = self._key(in_header=True)
+        closing = "]" * brackets
+        if self._text.startswith(closing, self._at):
+            self._at += brackets
+        elif _LINE_END.match(self._text, self._at):
+            self._report(start, f"the header of a table does not end; close it with {closing!r}")
+            self._problems.silence_at(path[-1].line, path[-1].column)  # what it lacks may stand in the header
+        else:
+            raise _Fault(start, f"the header of a table does not end; close it with {closing!r}")
         return self._tables.open(path, is_item=brackets == 2)
 
     def _entry(self, unquoted: re.Pattern[str], depth: int) -> tuple[list[Scalar], Node, Table | None]:
@@ -115,14 +135,24 @@ class _Reader:
     def _put(self, table: Table, path: list[Scalar], value: Node, made: Table | None) -> None:
         self._tables.put(table, path, value, made)
 
-    def _key(self) -> list[Scalar]:
+    def _key(self, *, in_header: bool = False) -> list[Scalar]:
         """A key's parts, and the blanks after them."""
         path: list[Scalar] = []
         while True:
             self._skip(_BLANK)
             start = self._at
             match = _BARE_KEY.match(self._text, start)
-            if match and not self._text.startswith("- ", start):
+            is_whole = match and (_PART_END if in_header else _KEY_END).match(self._text, match.end())
+            odd = None if is_whole else (_ODD_PART if in_header else _ODD_KEY).match(self._text, start)
+            if odd:
+                self._at = odd.end()
+                text = odd[0]
+                self._problems.add_at(
+                    *self._position(start),
+                    f"{shown(text)} has characters other than A-Z, a-z, 0-9, '_' and '-', which TOML takes in quotes "
+                    f"only; write {quoted(text)}, or another name",
+                )
+            elif match and not self._text.startswith("- ", start):
                 self._at = match.end()
                 text = match[0]
             elif self._text.startswith(('"""', "'''"), start) or not self._text.startswith(('"', "'"), start):

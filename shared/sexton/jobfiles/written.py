@@ -37,7 +37,7 @@ def entry(key: str, node: Node, problems: FileProblems) -> str:
         return written(node, problems)
     match problems.format:
         case "toml":
-            return f"{_toml_key(last)} = {written(node, problems)}"
+            return f"{toml_key(last)} = {written(node, problems)}"
         case "python":
             return (
                 f"{json.dumps(last)}: {written(node, problems)}" if "." in key else f"{last}={written(node, problems)}"
@@ -60,7 +60,7 @@ def written(node: Node, problems: FileProblems) -> str:
 def _inner_entry(name: str, value: Node, problems: FileProblems) -> str:
     match problems.format:
         case "toml":
-            return f"{_toml_key(name)} = {written(value, problems)}"
+            return f"{toml_key(name)} = {written(value, problems)}"
         case "python":
             return f"{json.dumps(name, ensure_ascii=False)}: {written(value, problems)}"
     return f"{_yaml(name, is_plain=False)}: {written(value, problems)}"
@@ -84,5 +84,6 @@ def _yaml(text: str, is_plain: bool) -> str:
     return '"' + text + '"' if '"' not in text and "\\" not in text else "'" + text.replace("'", "''") + "'"
 
 
-def _toml_key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """A key of a TOML table or header, in quotes where TOML needs them."""
     return name if _BARE_TOML_KEY.fullmatch(name) else quoted(name)
