@@ -118,6 +118,26 @@ def test_the_zone_of_the_machine_is_found_where_it_stands(tmp_path: Path) -> Non
     assert host_zone(tmp_path) == "Europe/Berlin"
 
 
+@pytest.mark.parametrize(("kind", "right"), [("kubernetes", 0), ("systemd", 0), ("crontab", 1), ("crontab", 2)])
+def test_a_file_for_another_importer_is_one_error_that_names_it(
+    tmp_path: Path, command: CommandLine, kind: str, right: int
+) -> None:
+    texts = [CRONTAB * 3, "[Timer]\nOnCalendar=daily\n", CRONJOB]
+    (tmp_path / "jobs").write_text(texts[right])
+    done = command.run("import", kind, "jobs")
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if ": error:" in line] == [done.stderr.splitlines()[0]]
+    assert f"write: sexton import {['crontab', 'systemd', 'kubernetes'][right]} FILE" in done.stderr.splitlines()[0]
+
+
+def test_an_input_without_a_line_is_an_error(tmp_path: Path, command: CommandLine) -> None:
+    (tmp_path / "empty").write_text("# nothing\n\n")
+    done = command.run("import", "crontab", "empty")
+    assert (done.returncode, done.stderr.startswith("empty: error: holds nothing to import")) == (1, True)
+    (tmp_path / "c").write_text(CRONTAB)
+    assert command.run("import", "crontab", "empty", "c").returncode == 0
+
+
 # ----------------------------------------------------------------------------------------------------------- systemd
 
 

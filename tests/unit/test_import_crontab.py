@@ -194,6 +194,11 @@ def test_a_command_that_reads_an_address_in_error_does_not_run() -> None:
     assert the_job("MAILTO='open\n@daily report | mail $MAILTO\n").keys["enabled"] is False
 
 
+def test_the_two_sides_of_a_merge_conflict_do_not_run() -> None:
+    done = imported("@daily a\n<<<<<<< HEAD\n@daily b\n=======\n@daily c\n>>>>>>> main\n")
+    assert [job.keys.get("enabled", True) for job in done.jobs] == [True, False, False]
+
+
 def test_random_delay_is_jitter() -> None:
     assert the_job("RANDOM_DELAY=10\n@daily x\n").keys["jitter"] == "10m"
     assert "jitter" not in the_job("RANDOM_DELAY=soon\n@daily x\n").keys
@@ -366,6 +371,16 @@ def test_what_stands_after_a_user_is_told() -> None:
         ("hello world", "neither a job"),
         ("0 3 * * * x\0", "NUL"),
         ("1–3 * * * * x", "EN DASH"),
+        ("0 3 * * mon–fri x", "'mon–fri', which is no weekday (it holds U+2013, EN DASH"),
+        ("0 3 * * Montag /x", "'Montag', which is no weekday; write SUN to SAT, 0 to 7 or *, such as MON"),
+        ("* * * * mno x", "such as MON"),
+        ("0 3 * Sept * /x", "such as SEP"),
+        ("3:00 x", "write 0 3 * * * and the command"),
+        ("at 15.30 x", "write 30 15 * * * and the command"),
+        ("-n x", "neither a job"),
+        ("* * * * 8 x", "0 and 7 are Sunday"),
+        ("<<<<<<< HEAD", "merge conflict"),
+        ("=======", "merge conflict"),
     ],
 )
 def test_a_line_that_means_nothing_says_what_to_write(line: str, said: str) -> None:

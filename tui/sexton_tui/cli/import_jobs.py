@@ -88,7 +88,7 @@ def crontab(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Crontabs of users and of the system (`crontab -l | sexton import crontab -`)."""
-    from sexton.jobfiles.importers.crontab import import_crontab
+    from sexton.jobfiles.importers.crontab import import_crontab, with_nothing_told
     from sexton.jobfiles.importers.findings import combined
     from sexton.jobfiles.importers.job_names import NameGiver
 
@@ -96,7 +96,7 @@ def crontab(
     choices = ImportChoices(zone, reason, system, users, _queue(queue), _homes(home or []), prefix, with_disabled)
     names = NameGiver(prefix)
     imported = names.settled(combined(import_crontab(data, file, choices, names) for file, data in _sources(files)))
-    _show(imported, "crontab", files, report, output, is_paused=paused)
+    _show(with_nothing_told(imported, files[0]), "crontab", files, report, output, is_paused=paused)
 
 
 @import_jobs.command("systemd")

@@ -28,7 +28,8 @@ from sexton.jobfiles.importers.crontab_remarks import (
     remark_on_job,
     takes_lock_or_leaves,
 )
-from sexton.jobfiles.importers.findings import Findings, Imported, ImportedJob, shown
+from sexton.jobfiles.importers.findings import Finding, Findings, Imported, ImportedJob, Verdict, shown
+from sexton.jobfiles.importers.foreign_files import is_foreign
 from sexton.jobfiles.importers.job_names import NameGiver
 from sexton.jobfiles.importers.source_text import decode_source, source_lines
 from sexton.zones import load_zone
@@ -71,6 +72,8 @@ def import_crontab(data: bytes, file: str, choices: ImportChoices, names: NameGi
     text = decode_source(data, findings)
     if text is None:
         return Imported(findings=tuple(findings.found))
+    if is_foreign(text, "crontab", findings):
+        return Imported(findings=tuple(findings.found), counts={"errors": 1})
     lines = source_lines(text)
     has_user = choices.has_user_column
     if has_user is None:
@@ -91,6 +94,16 @@ def import_crontab(data: bytes, file: str, choices: ImportChoices, names: NameGi
     for number, line in enumerate(lines, start=1):
         reader.read(number, line.removesuffix("\r"))
     return reader.imported() if names is given else given.settled(reader.imported())
+
+
+def with_nothing_told(imported: Imported, file: str) -> Imported:
+    """The import of all files; where they hold nothing but comments, that is an error, for a job file without jobs
+    would retire those that an earlier import gave."""
+    if imported.has_errors or any(number for what, number in imported.counts.items() if what in _KINDS[:-2]):
+        return imported
+    name = "stdin" if file == "-" else file
+    told = Finding(name, 0, Verdict.ERROR, "holds nothing to import; see that it is the right one, as crontab -l gives")
+    return replace(imported, findings=(*imported.findings, told))
 
 
 class _Reader:

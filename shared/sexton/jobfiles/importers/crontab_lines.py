@@ -21,6 +21,7 @@ from sexton.jobfiles.importers.crontab_times import (
     looks_like_times,
     times_of_alias,
     times_of_fields,
+    what_field_may_mean,
 )
 from sexton.jobfiles.importers.findings import shown
 
@@ -29,6 +30,8 @@ _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?(?::[A-Za-z0-9_.-]+)?(?:/[A-Za-z
 _ANACRON = re.compile(
     r"(?:[0-9]+|@[a-z]+)[ \t]+[0-9]+[ \t]+(?=[A-Za-z0-9_-]*[a-z.])[A-Za-z][A-Za-z0-9_.-]+[ \t]+[A-Za-z/.]"
 )
+_CONFLICT = re.compile(r"(?:<{7}|\|{7}|>{7})(?: |$)|={7}$")
+_TIME_OF_DAY = re.compile(r"(?:at[ \t]+)?(?P<hour>[01]?[0-9]|2[0-3])[:.h](?P<minute>[0-5][0-9])(?:[ \t]|$)")
 # What was meant to set a variable, as crond, shells and other files write it.
 _MEANT = re.compile(
     r"(?P<word>(?:export|set|setenv|env|declare(?:[ \t]+-[a-z]+)?)[ \t]+)?[$'\"]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)['\"]*"
@@ -97,7 +100,7 @@ def read_line(text: str, *, has_user: bool) -> Line:
         return Nothing(is_comment=False)
     if stripped.startswith("#"):
         return _disabled(stripped, has_user=has_user) or Nothing(is_comment=True)
-    if (assignment := read_assignment(stripped)) is not None:
+    if not _CONFLICT.match(stripped) and (assignment := read_assignment(stripped)) is not None:
         return replace(assignment, assigns=_meant(stripped)) if isinstance(assignment, BadLine) else assignment
     try:
         return _read_job(stripped, has_user=has_user)
@@ -181,11 +184,22 @@ def _input(text: str) -> str:
 
 
 def _read_job(text: str, *, has_user: bool) -> JobLine | AtBoot | BadLine:
-    if text.startswith("-"):
+    if _CONFLICT.match(text):
+        problem = "is a mark of a merge conflict; keep one of the two sides, and remove the marks"
+        return BadLine(problem, "merge conflict")
+    if time := _TIME_OF_DAY.match(text):
+        minute, hour = int(time["minute"]), int(time["hour"])
+        return BadLine(
+            f"begins with a time of day, which crond knows as minute and hour: write {minute} {hour} * * * and the "
+            "command"
+        )
+    if text.startswith("-") and (text[1:].startswith("@") or fields_before_command(_BLANKS.split(text[1:])) == 5):
         return BadLine(
             "begins with '-' (SUSE's and cronie's mark for \"do not log\"), which Sexton has not; remove it: "
             f"{text[1:60]}"
         )
+    if text.startswith("-"):
+        return BadLine(_no_job(text))
     if _ANACRON.match(text) and not _BLANKS.split(text)[2].isdigit():
         return BadLine(
             "looks like a line of /etc/anacrontab (period in days, delay in minutes, name, command); write the "
@@ -206,17 +220,24 @@ def _read_job(text: str, *, has_user: bool) -> JobLine | AtBoot | BadLine:
     if count == 0:
         return BadLine(_no_job(text), _meant(text))
     if count < 5:
-        fields = "1 time field" if count == 1 else f"{count} time fields"
-        what = (
-            f"before {shown(words[count])}, which is no {FIELD_NAMES[count]}"
-            if count < len(words)
-            else "and no command"
-        )
-        return BadLine(f"has {fields} {what}; write the missing ones: {' '.join(FIELD_NAMES)}, then the command")
+        return BadLine(_too_few_fields(words, count))
     if len(words) > 5 and looks_like_a_field(words[5]) and not any(word.endswith(",") for word in words[:5]):
         return BadLine(_sixth_field(words[5]))
     parts = _BLANKS.split(text, maxsplit=5)
     return _job(times_of_fields(parts[:5]), parts[5] if len(parts) > 5 else "", has_user=has_user)
+
+
+def _too_few_fields(words: list[str], count: int) -> str:
+    """Only ``count`` words look like time fields: a field is missing, or the next one is not understood."""
+    fields = "1 time field" if count == 1 else f"{count} time fields"
+    all_five = f"{' '.join(FIELD_NAMES)}, then the command"
+    if count >= len(words):
+        return f"has {fields} and no command; write the missing ones: {all_five}"
+    what = f"has {fields} before {shown(words[count])}, which is no {FIELD_NAMES[count]}"
+    if "/" in words[count] or count + 1 >= len(words):
+        return f"{what}; write the missing ones: {all_five}"
+    meant = what_field_may_mean(words[count], count)
+    return f"{what}{meant}; or, if it is the command, write the missing fields before it: {all_five}"
 
 
 def _sixth_field(field: str) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from sexton.cron_expression import CronExpression
-from sexton.cron_fields import DAY, KINDS, MONTH_NAMES, WEEKDAY, WEEKDAY_NAMES, FieldKind
+from sexton.cron_fields import DAY, KINDS, MONTH, MONTH_NAMES, WEEKDAY, WEEKDAY_NAMES, FieldKind
 from sexton.errors import InvalidSchedule
 from sexton.jobfiles.importers.findings import shown
 
@@ -74,6 +75,8 @@ def times_of_fields(fields: list[str]) -> Times:
     except InvalidSchedule as error:
         # What the tick engine offers beyond crond's language is no advice for a crontab.
         said = str(error).removeprefix("cron expression ").replace(", steps and H", " and steps")
+        if said.startswith("weekday") and said.endswith("is outside 0-7"):
+            said += "; write SUN to SAT, or 0 to 7, of which 0 and 7 are Sunday"
         raise NotTimes(said) from None
     return Times(text, knows_last_day="L" in fields[2].upper())
 
@@ -130,6 +133,21 @@ def fields_before_command(words: list[str]) -> int:
         if not _LOOKS_LIKE_FIELD.fullmatch(word):
             return place
     return min(len(words), 5)
+
+
+def what_field_may_mean(word: str, place: int) -> str:
+    """What to write for a word in the place of a field (0: minute) that looks like none; begins with a blank or `;`."""
+    kind = KINDS[1 + place]
+    strange = next((one for one in word if not one.isascii() and not one.isalpha()), None)
+    if strange is not None:
+        name = unicodedata.name(strange, "a character without a name")
+        return f" (it holds U+{ord(strange):04X}, {name}; a range has -)"
+    names = {WEEKDAY: WEEKDAY_NAMES, MONTH: MONTH_NAMES}.get(kind)
+    if names is None:
+        return f"; write {kind.low}-{kind.high} or *"
+    near = difflib.get_close_matches(word[:3].upper(), names, n=1, cutoff=0.6)
+    meant = f", such as {near[0]}" if near else ""
+    return f"; write {names[0]} to {names[-1]}, {kind.low} to {kind.high} or *{meant}"
 
 
 def looks_like_times(text: str) -> bool:

@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from sexton.jobfiles.importers.choices import ImportChoices
 from sexton.jobfiles.importers.findings import Findings, Imported, ImportedJob, shown, with_faulty_paused
+from sexton.jobfiles.importers.foreign_files import is_foreign
 from sexton.jobfiles.importers.job_names import NameGiver, slug_of
 from sexton.jobfiles.importers.kubernetes_containers import container_keys
 from sexton.jobfiles.importers.kubernetes_times import NotKubernetesTime, read_schedule
@@ -76,7 +77,7 @@ def import_kubernetes(
     """
     findings = Findings(file)
     text = decode_source(data, findings)
-    if text is None:
+    if text is None or is_foreign(text, "kubernetes", findings):
         return Imported(findings=tuple(findings.found))
     given = names or NameGiver(choices.prefix)
     reader = _Reader(findings, choices, given, text.split("\n"), as_command=as_command)

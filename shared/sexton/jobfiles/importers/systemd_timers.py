@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from sexton.jobfiles.importers.choices import ImportChoices
 from sexton.jobfiles.importers.findings import Imported, ImportedJob, shown, with_faulty_paused
+from sexton.jobfiles.importers.foreign_files import is_foreign
 from sexton.jobfiles.importers.job_names import NameGiver
 from sexton.jobfiles.importers.on_calendar import CalendarPart, NotCalendar, read_on_calendar
 from sexton.jobfiles.importers.systemd_services import service_keys, tell_unit_settings
@@ -40,6 +41,9 @@ _LEFT_OUT = {
 def import_systemd(sources: Sequence[UnitSource], choices: ImportChoices, *, by_systemctl: bool = False) -> Imported:
     """Jobs for all timers among ``sources``; ``by_systemctl``: they start the service's unit. Never raises."""
     findings = UnitFindings()
+    sources = [one for one in sources if not is_foreign(one.text, "systemd", findings.of(one.file))]
+    if not sources and findings.all():
+        return Imported(findings=findings.all(), counts={"units": 0})
     names = NameGiver(choices.prefix)
     reader = _Timers(sources, choices, names, findings, by_systemctl=by_systemctl)
     jobs = [job for unit in reader.timers for job in reader.jobs_of(unit)]
