@@ -221,7 +221,7 @@ def test_a_crowd_is_told_with_what_to_paste_into_each() -> None:
     files = [job(f"j{n:03}", schedule="0 2 * * *") for n in range(200)]
     one = only(warned(files), WarningKind.CROWD)
     assert "at 02:00 UTC 200 jobs of the cluster fall due in one minute, more than 20" in one.fact
-    assert one.paste == ('schedule: "H 2 * * *"  # instead of "0 2 * * *", in j000, j001, j002 and 197 more',)
+    assert one.paste == ('schedule: "H 2 * * *"  # instead of "0 2 * * *"',)
     assert one.numbers["schedules"] == {f"j{n:03}": "H 2 * * *" for n in range(200)}
     assert "in each of these" in one.remedy
     assert "`jitter: 15m`" in one.remedy
@@ -235,6 +235,16 @@ def test_a_crowd_in_an_hour_whose_clock_changes_gets_one_proposal_that_ends_both
     assert clock.paste[0] == 'schedule: "H 3 * * *"'
     assert crowd.paste[0].startswith('schedule: "H 3 * * *"  # instead of "0 2 * * *"')
     assert warned(files("H 3 * * *")) == []
+
+
+def test_what_to_paste_names_its_jobs_where_the_same_text_becomes_two() -> None:
+    moved = [job(f"b{n:02}", schedule="0 1 * * *", more="timezone: Europe/London") for n in range(30)]
+    stays = [job(f"u{n:02}", schedule="0 1 * * *") for n in range(30)]
+    (one,) = (one for one in warned([*moved, *stays]) if one.kind is WarningKind.CROWD)
+    assert one.paste == (
+        'schedule: "H 2 * * *"  # instead of "0 1 * * *", in b00, b01, b02 and 27 more',
+        'schedule: "H 1 * * *"  # instead of "0 1 * * *", in u00, u01, u02 and 27 more',
+    )
 
 
 def test_a_crowd_whose_jobs_have_chosen_what_a_changed_clock_does_keeps_its_hour() -> None:

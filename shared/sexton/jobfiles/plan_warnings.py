@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -299,15 +300,18 @@ def _crowds(report: PlanReport) -> Iterator[PlanWarning]:
 
 
 def _spread_lines(report: PlanReport, crowd: Crowd) -> tuple[str, ...]:
-    """A line for each schedule to write, with the one that it takes the place of, and where it goes."""
+    """A line for each schedule to write, with the one that it takes the place of; with the jobs where that one alone
+    does not say which."""
     if crowd.spread is None:
         return ()
     written = {job.name: job.after.schedule_parts[0].get("cron") for job in report.jobs if job.after is not None}
     places: dict[tuple[str, str], list[str]] = {}
     for name, text in crowd.spread.schedules.items():
         places.setdefault((str(written[name]), text), []).append(name)
+    ways = Counter(old for old, _ in places)
     lines = []
     for (old, new), names in places.items():
         more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-        lines.append(f'schedule: "{new}"  # instead of "{old}", in {", ".join(names[:_NAMES])}{more}')
+        where = f", in {', '.join(names[:_NAMES])}{more}" if ways[old] > 1 else ""
+        lines.append(f'schedule: "{new}"  # instead of "{old}"{where}')
     return tuple(lines)
