@@ -211,6 +211,22 @@ def test_a_service_alone_is_told() -> None:
     assert any(f.verdict is Verdict.LEFT_OUT and "x.service" in f.message for f in done.findings)
 
 
+def test_what_holds_for_whole_files_is_said_of_those_it_holds_for() -> None:
+    sources = [
+        UnitSource("a.timer", "a.timer", "[Timer]\nOnCalendar=1:00 Europe/Berlin\n"),
+        UnitSource("b.timer", "b.timer", "[Timer]\nOnCalendar=1:00\n"),
+        *(UnitSource(f"{name}.service", f"{name}.service", SERVICE) for name in "ab"),
+    ]
+    told = {(f.file, f.message.partition(":")[0]) for f in import_systemd(sources, ImportChoices()).findings}
+    assert [file for file, message in told if message.startswith("timers go by the clock")] == ["b.timer"]
+    assert {file for file, message in told if message.startswith("systemd starts services with PATH")} == {
+        "a.timer",
+        "b.timer",
+    }
+    by_systemctl = import_systemd(sources, ImportChoices(), by_systemctl=True).findings
+    assert not [f for f in by_systemctl if "PATH" in f.message]
+
+
 # ---------------------------------------------------------------------------------------------------------- services
 
 

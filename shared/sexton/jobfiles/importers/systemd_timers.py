@@ -6,7 +6,7 @@ found. Nothing overlaps, because a timer does not start a service that runs: tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -21,6 +21,7 @@ from sexton.jobfiles.importers.unit_findings import AboutJob, Unit, UnitFindings
 from sexton.settings import format_duration
 from sexton.zones import load_zone
 
+_PATH_OF_SERVICES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SINCE_START = ("OnBootSec", "OnStartupSec", "OnActiveSec")
 _REPEATING = ("OnUnitActiveSec", "OnUnitInactiveSec")
 _READ = frozenset(
@@ -55,8 +56,10 @@ def import_systemd(sources: Sequence[UnitSource], choices: ImportChoices, *, by_
         findings.of(named).error(
             0, "holds no timer; name a .timer file, or pipe `systemctl cat NAME.timer NAME.service`"
         )
-    if jobs:
-        _tell_all(findings, jobs[0].file, choices, by_systemctl=by_systemctl)
+    for file in dict.fromkeys(job.file for job in jobs):
+        _tell_all(
+            findings.of(file).differs, choices, is_zone_ours=file in reader.without_zone, by_systemctl=by_systemctl
+        )
     imported = Imported(tuple(jobs), (), findings.all(), {"units": len(reader.timers)})
     return names.settled(with_faulty_paused(imported))
 
@@ -88,6 +91,7 @@ class _Timers:
         self.units = {name: Unit(name, files, findings) for name, files in grouped.items()}
         self.timers = [unit for name, unit in self.units.items() if name.endswith(".timer")]
         self.used: set[str] = set()
+        self.without_zone: set[str] = set()
         self._choices, self._names, self._findings, self._by_systemctl = choices, names, findings, by_systemctl
 
     def jobs_of(self, timer: Unit) -> list[ImportedJob]:
@@ -112,6 +116,8 @@ class _Timers:
         for place, parts in enumerate(when.groups.values()):
             own = name if place == 0 else self._names.propose([f"{stem}-{place + 1}", f"{stem}-timer-{place + 1}"])
             keys = {**self._schedule_keys(parts), **how, **what}
+            if parts[0].zone is None:
+                self.without_zone.add(timer.file)
             if when.is_broken:
                 keys["enabled"] = False
             source = tuple(f"{s.key}={s.value}" for s in timer.settings if s.key in ("OnCalendar", *_REPEATING))
@@ -260,14 +266,16 @@ def _new_year(year: int, zone: str) -> str:
     return datetime(year, 1, 1, tzinfo=load_zone(zone)).astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _tell_all(findings: UnitFindings, file: str, choices: ImportChoices, *, by_systemctl: bool) -> None:
-    say = findings.of(file).differs
-    say(
-        0,
-        f"timers go by the clock of their host: timezone: {choices.timezone} was written where OnCalendar= "
-        "names no zone "
-        f"({choices.timezone_reason}); --timezone ZONE sets another",
-    )
+def _tell_all(
+    say: Callable[[int, str], None], choices: ImportChoices, *, is_zone_ours: bool, by_systemctl: bool
+) -> None:
+    """What holds for all jobs of a file."""
+    if is_zone_ours:
+        say(
+            0,
+            f"timers go by the clock of their host: timezone: {choices.timezone} was written where OnCalendar= "
+            f"names no zone ({choices.timezone_reason}); --timezone ZONE sets another",
+        )
     say(
         0,
         f"timers run on each machine that has them; Sexton runs a job once, on any one worker that serves its queue "
@@ -282,3 +290,9 @@ def _tell_all(findings: UnitFindings, file: str, choices: ImportChoices, *, by_s
     )
     if by_systemctl:
         say(0, "systemctl start --wait needs a worker on the unit's machine that may start units (root, or polkit)")
+        return
+    say(
+        0,
+        f"systemd starts services with PATH={_PATH_OF_SERVICES}; a job has its worker's: write env: {{PATH: ...}} "
+        "where a command relies on it",
+    )
