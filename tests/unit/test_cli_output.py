@@ -55,6 +55,16 @@ def test_a_table_shows_its_columns_without_trailing_blanks(capsys: pytest.Captur
     assert capsys.readouterr().out == "became     job  at\ntimed_out  a    2026-03-29T01:00:00Z\n"
 
 
+def test_a_narrow_terminal_folds_texts_and_no_instants(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "34")
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_rows([{"at": ROWS[0].tick, "file": "jobs/night.yaml"}], Output.TABLE, ("at", "file"))
+    assert capsys.readouterr().out.splitlines()[1:] == ["2026-03-29T01:00:00Z  jobs/night.", f"{'':<22}yaml"]
+
+
 def test_an_empty_listing_is_an_empty_list_for_programs_and_a_sentence_for_people(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -181,10 +181,10 @@ def _show_ticks(asked: _Asked, ticks: Sequence[datetime], output: Output) -> Non
         for row in rows:
             row["available"] = available_text(row["tick"], asked.rules.jitter_of(row["tick"]), zone)
     else:
-        columns.append(Column("offset"))
+        columns.append(Column("offset", gives_way=1))
     said = _notes_of(asked, ticks)
     if any(said):
-        columns.append(Column("note"))
+        columns.append(Column("note", is_note=True))
         for row, note in zip(rows, said, strict=True):
             row["note"] = note
     print_rows(rows, output, columns)

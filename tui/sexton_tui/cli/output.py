@@ -122,7 +122,7 @@ def print_rows(
     if not listed and empty:
         print(empty, file=sys.stderr)
         return
-    _print_table(listed, [column if isinstance(column, Column) else Column(column) for column in columns])
+    _print_table(listed, [column if isinstance(column, Column) else _column(column, listed) for column in columns])
 
 
 def print_record(record: Any, output: Output, keys: Sequence[Column | str] | None = None) -> None:
@@ -163,6 +163,11 @@ def _print_table(rows: Sequence[Any], columns: Sequence[Column]) -> None:
             for text, width, column in zip(row, widths, columns, strict=True)
         ]
         print("  ".join(cells).rstrip())
+
+
+def _column(key: str, rows: Sequence[Any]) -> Column:
+    """What stands in a narrow terminal is never a cut instant or number: texts alone are folded."""
+    return Column(key, folds=all(type(_field(row, key)) in (str, type(None)) for row in rows))
 
 
 def _cell(row: Any, column: Column) -> str:
