@@ -98,7 +98,8 @@ def test_nothing_changed_is_an_empty_plan() -> None:
 
 def test_an_argument_of_another_kind_is_a_change() -> None:
     old, new = (f"a: {{schedule: '0 5 * * *', python: 'm:f', kwargs: {{'n': {n}}}}}" for n in ("1", "true"))
-    assert len(plan_changes(files(new), cluster(old)).revised) == 1
+    (revised,) = plan_changes(files(new), cluster(old)).revised
+    assert [(one.key, one.old, one.new) for one in revised.differences] == [("kwargs", '{"n": 1}', '{"n": true}')]
     assert plan_changes(files(old), cluster(old)).is_empty
 
 

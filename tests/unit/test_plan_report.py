@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from sexton.job_standing import JobStanding, RunsInFlight
+from sexton.jobfiles import plan_report
 from sexton.jobfiles.plan_report import PlannedKind
+from sexton.jobfiles.plan_ticks import TickChange, change_of_schedules
 from tests.support.plans import NOW, cluster, only_job, report_of
 
 MINUTE = timedelta(minutes=1)
@@ -102,3 +107,22 @@ class TestClaimsAndRuns:
         )
         assert changed.ticks.since == upto
         assert changed.ticks.vanishing == (NOW + 5 * MINUTE, NOW + 7 * MINUTE, NOW + 9 * MINUTE)
+
+
+def test_jobs_whose_schedules_change_alike_share_the_work_and_keep_their_own_jitter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[object] = []
+
+    def comparing(*arguments: Any, **named: Any) -> TickChange:
+        compared.append(arguments)
+        return change_of_schedules(*arguments, **named)
+
+    monkeypatch.setattr(plan_report, "change_of_schedules", comparing)
+    files = [job(f"j{n}", more="timezone: Europe/Berlin, jitter: 10m") for n in range(20)]
+    report = report_of(files, cluster(*(job(f"j{n}", more="jitter: 5m") for n in range(20))))
+    assert len(report.jobs) == 20
+    assert len(compared) == 1
+    same = report_of([job(f"j{n}", more="jitter: 10m") for n in range(20)], cluster(*(job(f"j{n}") for n in range(20))))
+    assert len(compared) == 2
+    assert len({one.ticks.delays[0].after for one in same.jobs}) > 15

@@ -62,7 +62,10 @@ class Difference:
 
 def differences_between(old: JobDefinition, new: JobDefinition) -> tuple[Difference, ...]:
     """The keys in which two definitions differ, by name, with both values as a job file writes them."""
-    before, after = flat_keys(old), flat_keys(new)
+    olds, news = _data(old), _data(new)
+    targets = olds.pop("target"), news.pop("target")
+    before = _flatten(_unlike(olds, news)) | _flatten(_unlike(*targets))
+    after = _flatten(_unlike(news, olds)) | _flatten(_unlike(*reversed(targets)))
     keys = sorted(before.keys() | after.keys())
     return tuple(_difference(key, before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key))
 
@@ -75,6 +78,12 @@ def keys_of_new_job(definition: JobDefinition) -> tuple[Difference, ...]:
     given = {key: value for key, value in _flatten(data).items() if plain.get(key) != value}
     given |= {key: value for key, value in target.items() if value not in ("[]", "{}", "null")}
     return tuple(_difference(key, None, value) for key, value in sorted(given.items()) if key != "name")
+
+
+def _unlike(data: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """What the other does not have alike: most of a definition, in most edits, which need not be told as texts. By
+    ``repr``, for an argument 1 is not the argument true."""
+    return {key: value for key, value in data.items() if key not in other or repr(value) != repr(other[key])}
 
 
 @cache

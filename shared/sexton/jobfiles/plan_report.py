@@ -20,8 +20,9 @@ from sexton.jobfiles.differences import Difference, keys_of_new_job, keys_of_ret
 from sexton.jobfiles.plan import ApplyPlan, Revised
 from sexton.jobfiles.plan_crowds import Crowds, FutureJob, find_crowds
 from sexton.jobfiles.plan_schedules import ScheduleBook
-from sexton.jobfiles.plan_ticks import NOTHING, Firing, TickChange, change_of_ticks
+from sexton.jobfiles.plan_ticks import NOTHING, Firing, TickChange, change_of_schedules, with_jitter
 from sexton.jobs import JobDefinition
+from sexton.schedules import Schedule
 from sexton.store.edit_plan import PAUSED_BY_FILE
 from sexton.store.protocol import CurrentJob
 
@@ -138,7 +139,7 @@ class _Reporting:
         self._until = until
         self._horizon = horizon
         self._shown = shown
-        self._changes: dict[tuple[Firing, Firing, datetime], TickChange] = {}
+        self._changes: dict[tuple[Schedule | None, Schedule | None, str, str, datetime], TickChange] = {}
 
     def added(self, definition: JobDefinition) -> PlannedJob:
         seed = definition.hash_seed or definition.name
@@ -231,11 +232,11 @@ class _Reporting:
         )
 
     def _change(self, fired: Firing, fires: Firing, since: datetime) -> TickChange:
-        """Jobs that change alike share the work."""
-        key = (fired, fires, since)
+        """Jobs that change alike share the work; jitter, which every job has for itself, is little of it."""
+        key = (fired.schedule, fires.schedule, fired.zone, fires.zone, since)
         if key not in self._changes:
-            self._changes[key] = change_of_ticks(fired, fires, since, self._until, shown=self._shown)
-        return self._changes[key]
+            self._changes[key] = change_of_schedules(fired, fires, since, self._until, shown=self._shown)
+        return with_jitter(self._changes[key], fired, fires, shown=self._shown)
 
     def _firing(self, definition: JobDefinition, seed: str, silent: str) -> Firing:
         rules = FiringRules(jitter=definition.jitter, jitter_seed=seed if definition.jitter else "")

@@ -95,17 +95,21 @@ class TickChange:
 
 def change_of_ticks(before: Firing, after: Firing, since: datetime, until: datetime, *, shown: int = 3) -> TickChange:
     """How the ticks in (since, until] change from ``before`` to ``after``, naming ``shown`` of each kind."""
+    return with_jitter(change_of_schedules(before, after, since, until, shown=shown), before, after, shown=shown)
+
+
+def change_of_schedules(
+    before: Firing, after: Firing, since: datetime, until: datetime, *, shown: int = 3
+) -> TickChange:
+    """The same without a word about jitter: a function of the schedules and zones alone."""
     old, new = before.schedule, after.schedule
     if old == new:
         count = 0 if old is None else old.count_between(since, until)
-        change = TickChange(since, until, count, count, 0, 0, 0, count)
-    else:
-        counts = tuple(0 if one is None else one.count_between(since, until) for one in (old, new))
-        if sum(counts) <= LISTED_AT_MOST:
-            change = _listed(before, after, since, until, shown)
-        else:
-            change = counted(old, new, since, until, shown)
-    return _with_jitter(change, before, after, shown)
+        return TickChange(since, until, count, count, 0, 0, 0, count)
+    counts = tuple(0 if one is None else one.count_between(since, until) for one in (old, new))
+    if sum(counts) <= LISTED_AT_MOST:
+        return _listed(before, after, since, until, shown)
+    return counted(old, new, since, until, shown)
 
 
 # --- listed: every tick is known, and pairs are sought -------------------------------------------
@@ -273,7 +277,8 @@ def _alike_until(old: Schedule, new: Schedule, since: datetime, until: datetime)
 # --- jitter ---------------------------------------------------------------------------------------
 
 
-def _with_jitter(change: TickChange, before: Firing, after: Firing, shown: int) -> TickChange:
+def with_jitter(change: TickChange, before: Firing, after: Firing, *, shown: int = 3) -> TickChange:
+    """The change with the delays of ticks that stay, where the jitter of before is not that of after."""
     old, new = before.rules, after.rules
     is_same = old.jitter == new.jitter and (old.jitter_seed == new.jitter_seed or not old.jitter)
     if is_same or not change.keep or before.schedule is None or after.schedule is None:
