@@ -188,6 +188,39 @@ def test_a_job_that_is_not_all_of_its_pod_is_paused_and_says_what_to_do(more: st
     assert "--as kubectl; the job was written with enabled: false" in said(done, Verdict.ERROR)
 
 
+FROM_ELSEWHERE = "{name: S, valueFrom: {secretKeyRef: {name: s, key: k}}}"
+
+
+@pytest.mark.parametrize(
+    ("container", "env"),
+    [
+        (f"{{name: a, image: b, command: [x, --db, $(S)], env: [{FROM_ELSEWHERE}]}}", None),
+        ("{name: a, image: b, command: [x, --db, $(S)], envFrom: [{secretRef: {name: s}}]}", None),
+        (
+            f"{{name: a, image: b, command: [x], env: [{FROM_ELSEWHERE}, {{name: URL, value: db/$(S)}}]}}",
+            {"URL": "db/$(S)"},
+        ),
+    ],
+)
+def test_a_value_that_stands_elsewhere_pauses_the_job_that_needs_it(container: str, env: object) -> None:
+    done = imported(manifest(container=container), as_command=True)
+    assert done.jobs[0].keys["enabled"] is False
+    assert "$(S)" in said(done, Verdict.ERROR)
+    assert done.jobs[0].keys.get("env") == env
+
+
+def test_values_are_filled_in_as_kubernetes_does() -> None:
+    env = "[{name: HOST, value: db}, {name: URL, value: '$(HOST)/$(NOBODY)/$$(HOST)'}]"
+    job = the_job(manifest(container=f"{{name: a, image: b, command: [x, $(URL)], env: {env}}}"), as_command=True)
+    assert job.keys["env"] == {"HOST": "db", "URL": "db/$(NOBODY)/$(HOST)"}
+    assert "enabled" not in job.keys
+
+
+def test_what_no_env_declares_stays_as_it_is_written() -> None:
+    job = the_job(manifest(container="{name: a, image: b, command: [x, $(NOBODY)]}"), as_command=True)
+    assert job.keys["command"] == ["x", "$(NOBODY)"]
+
+
 def test_an_unknown_entrypoint_is_an_error_of_command_alone() -> None:
     text = manifest(container="{name: a, image: b}")
     assert imported(text, as_command=True).has_errors

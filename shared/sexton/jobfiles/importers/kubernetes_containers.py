@@ -45,8 +45,16 @@ def container_keys(job_spec: Node | None, line: int, findings: Findings, job: st
             job,
         )
     keys = {**target, **_pod_keys(job_spec, findings, job)}
-    if env := _env(container, findings, job):
+    env, unread = _env(container, findings, job)
+    if env:
         keys["env"] = env
+    for name in sorted(_names_in(container) & unread if unread is not None else _names_in(container) - env.keys()):
+        findings.error(
+            line_at(container, "command"),
+            f"$({name}) of its command comes from where the import does not read; write its value to env, or import "
+            "with --as kubectl",
+            job,
+        )
     if (folder := text_at(container, "workingDir")) is not None:
         keys["cwd"] = folder
     findings.differs(
@@ -74,7 +82,8 @@ def _target(container: Mapping, findings: Findings, job: str) -> dict[str, objec
     if arguments is not None and texts_of(arguments) is None:
         findings.error(line_at(container, "args"), "args is no list of texts", job)
         return None
-    parsed = [_parts(word) for word in words]
+    declared = _declared(container)
+    parsed = [_parts(word, declared) for word in words]
     texts = [as_text(parts) for parts in parsed]
     argv = [text for text in texts if text is not None]
     if len(argv) == len(texts):
@@ -87,21 +96,46 @@ def _target(container: Mapping, findings: Findings, job: str) -> dict[str, objec
     return {"shell": " ".join(as_argument(parts) for parts in parsed)}
 
 
-def _parts(word: str) -> tuple[Part, ...]:
+def _names_in(container: Mapping) -> set[str]:
+    """The variables that command and arguments name."""
+    words = [*(texts_of(at(container, "command")) or []), *(texts_of(at(container, "args")) or [])]
+    return {part.name for word in words for part in _parts(word, _declared(container)) if isinstance(part, Variable)}
+
+
+def _declared(container: Mapping) -> set[str] | None:
+    """The names that env has, wherever their values stand; None where any name may be one."""
+    if at(container, "envFrom") is not None:
+        return None
+    listed = at(container, "env")
+    entries = listed.items if isinstance(listed, Sequence) else []
+    return {name for entry in entries if (name := text_at(entry, "name"))}
+
+
+def _parts(word: str, declared: set[str] | None) -> tuple[Part, ...]:
+    """A word as Kubernetes fills it in: what is not declared stays as it is written."""
     parts: list[Part] = []
     end = 0
     for match in _VARIABLE.finditer(word):
         if match.start() > end:
             parts.append(word[end : match.start()])
-        parts.append("$" if match[1] is None else Variable(match[1]))
+        if match[1] is None:
+            parts.append("$")
+        else:
+            parts.append(Variable(match[1]) if declared is None or match[1] in declared else match[0])
         end = match.end()
     if end < len(word) or not parts:
         parts.append(word[end:])
     return tuple(parts)
 
 
-def _env(container: Mapping, findings: Findings, job: str) -> dict[str, str]:
+def _env(container: Mapping, findings: Findings, job: str) -> tuple[dict[str, str], set[str] | None]:
+    """The variables, and the names of those that are not read here; None where they may have any name."""
     env: dict[str, str] = {}
+    unread: set[str] | None = set() if at(container, "envFrom") is None else None
+
+    def filled_in(match: re.Match[str]) -> str:
+        return "$" if match[1] is None else env.get(match[1], match[0])
+
     listed = at(container, "env")
     for entry in listed.items if isinstance(listed, Sequence) else []:
         name = text_at(entry, "name")
@@ -109,6 +143,8 @@ def _env(container: Mapping, findings: Findings, job: str) -> dict[str, str]:
         if not name:
             findings.error(entry.line, "an entry of env has no name", job)
         elif (source := at(entry, "valueFrom")) is not None:
+            if unread is not None:
+                unread.add(name)
             of = next((key for key, _ in keys_of_node(source)), "somewhere")
             findings.left_out(
                 entry.line, f"env {name} comes from {of}, which is not read here: let the command get it by itself", job
@@ -116,14 +152,18 @@ def _env(container: Mapping, findings: Findings, job: str) -> dict[str, str]:
         elif value is not None and not isinstance(value, Scalar):
             findings.error(entry.line, f"env {name} is no text", job)
         else:
-            env[name] = value.text if isinstance(value, Scalar) else ""
-            if _VARIABLE.search(env[name]):
-                findings.differs(
-                    entry.line, f"env {name}: $(...) in {shown(env[name])} is not filled in; write it out", job
-                )
+            text = value.text if isinstance(value, Scalar) else ""
+            env[name] = _VARIABLE.sub(filled_in, text)
+            for unknown in {match[1] for match in _VARIABLE.finditer(text) if match[1]} - env.keys():
+                if unread is None or unknown in unread:
+                    findings.error(
+                        entry.line,
+                        f"env {name}: $({unknown}) comes from where the import does not read; write it out",
+                        job,
+                    )
     if (more := at(container, "envFrom")) is not None:
         findings.left_out(more.line, "envFrom is not read here: let the command get these variables by itself", job)
-    return env
+    return env, unread
 
 
 def _pod_keys(job_spec: Node | None, findings: Findings, job: str) -> dict[str, object]:
