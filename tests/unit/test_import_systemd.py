@@ -305,6 +305,15 @@ def test_a_job_of_which_a_setting_is_in_error_does_not_run(broken: str) -> None:
     assert all("enabled: false" in finding.message for finding in done.findings if finding.verdict is Verdict.ERROR)
 
 
+def test_a_command_whose_variables_stand_in_a_file_does_not_run_without_them() -> None:
+    service = "[Service]\nExecStart=/bin/x --db ${DB} $MORE\nEnvironment=MORE=1\nEnvironmentFile=/etc/x\n"
+    done = imported("[Timer]\nOnCalendar=daily\n", service)
+    assert done.jobs[0].keys["enabled"] is False
+    (error,) = [finding for finding in done.findings if finding.verdict is Verdict.ERROR]
+    assert (error.line, "$DB of the command" in error.message) == (4, True)
+    assert "enabled" not in the_job("[Timer]\nOnCalendar=daily\n", service.replace("MORE=1", "MORE=1 DB=a")).keys
+
+
 def test_environment_folder_and_user() -> None:
     job = serving('ExecStart=/bin/x\nEnvironment=A=1 "B=two words"\nEnvironment=C=\nWorkingDirectory=/srv\nUser=shop')
     assert job.keys["env"] == {"A": "1", "B": "two words", "C": ""}

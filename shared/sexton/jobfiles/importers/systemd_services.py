@@ -7,11 +7,13 @@ from datetime import timedelta
 
 from sexton.jobfiles.importers.choices import ImportChoices, UserRule, what_of_users, with_user
 from sexton.jobfiles.importers.findings import shown
+from sexton.jobfiles.importers.shell_words import Variable
 from sexton.jobfiles.importers.systemd_commands import ExecLine, NotCommand, argv_of, read_exec, script_of
 from sexton.jobfiles.importers.unit_files import NotWords, Setting, is_true, span_of, with_specifiers, words_of
 from sexton.jobfiles.importers.unit_findings import AboutJob, Unit
 from sexton.settings import format_duration
 
+_ELSEWHERE = ("EnvironmentFile", "PassEnvironment")
 _DEFAULT_KILL_AFTER = timedelta(seconds=90)
 _READ = frozenset(
     {
@@ -181,6 +183,7 @@ class _Service:
             place = Setting("Service", "ExecStart", "", self._unit.file, 0)
             self._about.error(place, f"{self._name} runs nothing (it has no ExecStart=), so there is no job")
             return None
+        self._tell_unknown_variables(lines, env)
         if self._type in ("forking", "dbus", "notify", "notify-reload", "idle"):
             kind = self._unit.last("Service", "Type")
             assert kind is not None  # noqa: S101 - the type was read from it
@@ -195,6 +198,13 @@ class _Service:
         if is_sudo:
             return {"command": with_user(["/bin/sh", "-c", script], user, self._choices.users, env)}
         return {"shell": script}
+
+    def _tell_unknown_variables(self, lines: list[ExecLine], env: dict[str, str]) -> None:
+        """Variables of the command that only a file of the machine has a value for: without it they are empty."""
+        named = {part.name for line in lines for word in line.words for part in word if isinstance(part, Variable)}
+        for setting in [one for key in _ELSEWHERE for one in self._unit.every("Service", key)][:1]:
+            for name in sorted(named - env.keys()):
+                self._about.error(setting, f"${name} of the command has its value from there; write it to env")
 
     # --- limits and outcome -----------------------------------------------------------------------------------------
 
