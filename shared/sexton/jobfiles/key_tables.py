@@ -124,6 +124,8 @@ def unknown_key(name: str, known: Sequence[str], what: str) -> str:
 def keys_meant(name: str, keys: Sequence[Key]) -> set[str]:
     """The keys of a job that a key which is none was probably meant to be."""
     by_name = {key.name: key for key in keys}
+    if _run_together(name, by_name):
+        return {name.partition(":")[0]}
     if meant := _meant(name, by_name):
         return {path[0] for path in meant.paths}
     near = nearest(name, by_name)
@@ -132,6 +134,8 @@ def keys_meant(name: str, keys: Sequence[Key]) -> set[str]:
 
 def _advice(name: str, value: Node, keys: dict[str, Key], what: str, problems: FileProblems) -> str:
     """What to write for a key that is not there. Nothing is proposed that would be refused in its turn."""
+    if _run_together(name, keys):
+        return f"write a blank after '{name.partition(':')[0]}:'"
     folded = name.replace("_", "").replace("-", "").lower()
     same = next((known for known in keys if known.replace("_", "") == folded), None)
     if same is None and (meant := _meant(name, keys, what)) is not None:
@@ -143,6 +147,12 @@ def _advice(name: str, value: Node, keys: dict[str, Key], what: str, problems: F
     if isinstance(reading, Later):
         return f"{near!r}, if that is meant, comes with a later version; {reading.remedy}"
     return _near(near)
+
+
+def _run_together(name: str, keys: dict[str, Key]) -> bool:
+    """Whether this is a key and its value, as ``{shell:x}`` is read."""
+    key, colon, value = name.partition(":")
+    return bool(colon and value) and key in keys
 
 
 def _meant(name: str, keys: dict[str, Key], what: str = "a job") -> Meant | None:

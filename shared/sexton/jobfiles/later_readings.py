@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sexton.jobfiles.nodes import Mapping, Node
+from sexton.jobfiles.nodes import Mapping, Node, Scalar
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, JsonSchema, Reading, Text, pattern_schema, read_scalar
+from sexton.jobfiles.secret_texts import HIDDEN, looks_secret
 
 NO_DEFAULT = BAD
 """The default of a key that is not there unless it is written: no value is accepted."""
@@ -122,6 +123,14 @@ def _why_no_size(text: str, wanted: str) -> str:
     return f"is not spelt as sizes are; write {number}{meant}"
 
 
+def _without_secret(message: str, node: Node, key: str) -> str:
+    """Messages go into logs of CI: a value whose name says that it is a secret is not told."""
+    name = key.removeprefix("defaults.")
+    if not isinstance(node, Scalar) or not looks_secret(name, node.text):
+        return message
+    return message.replace(node.text, HIDDEN)
+
+
 _SECRET = re.compile(r"\$\{secret:([^}]*)\}?")
 _SECRET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -131,7 +140,10 @@ class EnvValue:
     """A text. A secret in it comes with a later version; it is never taken literally."""
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        text = Text(longest=131_072).read(node, key, problems)
+        silent = FileProblems(problems.file)
+        text = Text(longest=131_072).read(node, key, silent)
+        for problem in silent.found:
+            problems.add(node, _without_secret(problem.message, node, key))
         if text is BAD:
             return BAD
         secrets = list(_SECRET.finditer(text))

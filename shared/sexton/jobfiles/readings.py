@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
+from sexton.jobfiles.secret_texts import shown_text
 from sexton.jobfiles.written import LONGEST, entry, node_from
 from sexton.jobfiles.yaml_words import has_leading_zero, number, whole_number, why_scalar_not_text
 
@@ -286,7 +287,7 @@ class MapOf:
         if not isinstance(node, Mapping):
             such_as = entry(key, node_from(dict([self.example])), problems)
             write = self._meant(node, key, problems) or f"a mapping, such as {such_as}"
-            problems.add(node, f"{key} is {kind_of(node)}; write {write}")
+            problems.add(node, shown_text("", f"{key} is {kind_of(node)}; write {write}"))
             return BAD
         if len(node.entries) > self.longest:
             problems.add(node, f"{key} has {len(node.entries)} entries; at most {self.longest} are allowed")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import yaml
 
 from sexton.jobfiles.nodes import MAX_DEPTH, Mapping, Node
 from sexton.jobfiles.problems import FileProblems, shown
+from sexton.jobfiles.secret_texts import shown_text
 
 _ODD_BLANK = re.compile("[\u00a0\u1680\u2000-\u200f\u202f\u205f\u2060\u3000\ufeff]")
 # Line breaks to YAML 1.1, ordinary characters to YAML 1.2 and to editors.
+_NO_BLANK = re.compile(r"\s*(?:- +)*(?P<key>[a-z_]+):(?=[^\s:/])(?!.*:(?: |$))")
+_SURROGATE = re.compile(r"\\u([dD][89a-fA-F][0-9a-fA-F]{2})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?")
+_LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ODD_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 
 
@@ -40,7 +45,13 @@ def report_fault(text: str, error: yaml.MarkedYAMLError, problems: FileProblems,
     started = lines[began[0]].rstrip("\r") if began[0] < len(lines) else ""
     problem = str(error.problem or error.context or "this is not YAML")
     at = (line, column)
-    if "\t" in here[: column + 1] and not here[:column].strip():
+    if (opened := quote_opened_above(text, error)) is not None:
+        at = opened
+        message = (
+            f"the quoted text that begins here does not end in its line but in line {line + 1}, before "
+            f"{shown(here[column:].strip())}; close its quotes"
+        )
+    elif "\t" in here[: column + 1] and not here[:column].strip():
         message = "a tab stands in the indentation; YAML takes blanks only, so replace it by blanks"
     elif "maximum nesting depth" in problem:
         message = f"is nested deeper than {MAX_DEPTH} levels"
@@ -70,15 +81,53 @@ def report_fault(text: str, error: yaml.MarkedYAMLError, problems: FileProblems,
     elif "did not find expected key" in problem or "did not find expected '-' indicator" in problem:
         message = _why_no_key(here, column)
     elif "unknown escape" in problem or "escape" in problem or "hexdecimal" in problem:
-        message = (
-            f"{shown(here[column:])} follows a backslash that means nothing here; quote the text with ' instead of \""
-        )
+        message = _why_no_escape(here, column)
     else:
         context = f" {error.context}" if error.context else ""
         message = f"{shown(here.strip())} is not YAML:{context} {problem}; mend it, or quote the text"
     if at[0] > below:
-        problems.add_at(at[0] + 1, at[1] + 1, message)
+        problems.add_at(at[0] + 1, at[1] + 1, shown_text("", message))
     return at[0]
+
+
+def quote_opened_above(text: str, error: yaml.MarkedYAMLError) -> tuple[int, int] | None:
+    """Where the quoted text begins that ends just before the fault, if that is in a line above."""
+    mark = error.problem_mark or error.context_mark
+    if re.match("while scanning an? (?:alias|anchor|tag|directive)", str(error.context)):
+        mark = error.context_mark
+    if mark is None or ("'" not in text and '"' not in text):
+        return None
+    last: Any = None
+    try:
+        for token in yaml.scan(text, Loader=_LOADER):
+            if token.start_mark.index >= mark.index:
+                break
+            last = token
+    except yaml.MarkedYAMLError:
+        pass  # the fault itself
+    if not isinstance(last, yaml.ScalarToken) or last.plain or last.style not in ("'", '"'):
+        return None
+    between = text[last.end_mark.index : mark.index]
+    if between.strip(" ") or last.start_mark.line == last.end_mark.line:
+        return None
+    return last.start_mark.line, last.start_mark.column
+
+
+def with_blank_after_colon(text: str, error: yaml.MarkedYAMLError, problems: FileProblems) -> str | None:
+    """The text with the blank that is missing after a key's colon (reported); None where that is not the fault."""
+    problem, mark = str(error.problem), error.problem_mark
+    if mark is None or not ("mapping values are not allowed" in problem or "could not find expected ':'" in problem):
+        return None
+    lines = text.split("\n")
+    numbers = [number for number in range(min(mark.line, len(lines) - 1), -1, -1) if lines[number].strip()][:3]
+    for number in numbers:
+        match = _NO_BLANK.match(lines[number])
+        if match is not None:
+            key = match["key"]
+            problems.add_at(number + 1, match.start("key") + 1, f"no blank follows '{key}:'; write one after the colon")
+            lines[number] = f"{match[0]} {lines[number][match.end() :]}"
+            return "\n".join(lines)
+    return None
 
 
 def without_line(text: str, line: int) -> str | None:
@@ -111,6 +160,18 @@ def spare_jobs_of(root: Node | None, faulty_lines: list[int], problems: FileProb
             node = jobs.entries[before[-1]][1]
             problems.silence_at(node.line, node.column)
     return root
+
+
+def _why_no_escape(here: str, column: int) -> str:
+    if match := _SURROGATE.match(here, max(column - 2, 0)):
+        high, low = int(match[1], 16), int(match[2] or "0", 16)
+        if high < 0xDC00 and low:
+            code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+            return (
+                f'{match[0]} is one character in two halves, as JSON writes it; write "\\U{code:08X}", or the character'
+            )
+        return f"{match[0]} is half a character, which stands for nothing; remove it"
+    return f"{shown(here[column:])} follows a backslash that means nothing here; quote the text with ' instead of \""
 
 
 def _indentation(line: str) -> int:

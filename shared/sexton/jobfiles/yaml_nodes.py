@@ -21,7 +21,14 @@ import yaml
 
 from sexton.jobfiles.nodes import MAX_DEPTH, MAX_VALUES, Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.yaml_faults import report_fault, report_odd_breaks, spare_jobs_of, without_line
+from sexton.jobfiles.yaml_faults import (
+    quote_opened_above,
+    report_fault,
+    report_odd_breaks,
+    spare_jobs_of,
+    with_blank_after_colon,
+    without_line,
+)
 
 MAX_ALIASED_NODES = 1_000_000
 MAX_REPAIRS = 50
@@ -42,7 +49,9 @@ def parse(text: str, problems: FileProblems) -> Node | None:
         try:
             return spare_jobs_of(builder.build(yaml.parse(text, Loader=_LOADER)), faulty_lines, problems)
         except yaml.MarkedYAMLError as error:
-            repaired = _repair(text, error, problems)
+            repaired = None
+            if quote_opened_above(text, error) is None:
+                repaired = _repair(text, error, problems) or with_blank_after_colon(text, error, problems)
             if repaired is None:
                 last = faulty_lines[-1] if faulty_lines else -1
                 line = report_fault(text, error, problems, below=last)
