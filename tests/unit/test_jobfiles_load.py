@@ -224,6 +224,18 @@ class TestFolders:
         assert (problem.file, problem.line, problem.column) == (str(second), 3, 3)
         assert f"{first}:3:3" in problem.message
 
+    def test_of_an_imported_file_the_name_is_changed_where_it_comes_from(self, tmp_path: Path) -> None:
+        self.write(tmp_path / "1.yaml", "backup")
+        second = self.write(tmp_path / "2.yaml", "backup")
+        header = "# Imported by: sexton import crontab web.crontab\n"
+        second.write_text(header + second.read_text(encoding="utf-8"), encoding="utf-8")
+        with pytest.raises(InvalidJobFile) as refused:
+            load_job_files([tmp_path])
+        (problem,) = refused.value.problems
+        assert problem.message.endswith(
+            f"{second} was written by 'sexton import': import it again with another --prefix"
+        )
+
     def test_problems_of_all_files_come_together(self, tmp_path: Path) -> None:
         (tmp_path / "1.yaml").write_text("version: 1\njobs:\n\ta: 1\n")
         (tmp_path / "2.yaml").write_text("")

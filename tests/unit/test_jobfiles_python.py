@@ -230,6 +230,17 @@ class TestFaults:
             ("27:1:", "the job 'lost' stands in"),
         ]
 
+    def test_a_function_that_is_called_and_a_value_without_end_are_told_at_their_jobs(self, tmp_path: Path) -> None:
+        text = (
+            f"{HEAD}@job(schedule='@daily')\ndef nightly(): ...\n"
+            "endless = []\nendless.append(endless)\njobs = [nightly(), Job('a', schedule='@daily', command=endless)]\n"
+        )
+        called, endless = problems_of(tmp_path, text)
+        assert called.startswith("6:9: jobs[0] is what nightly returns; write nightly without brackets")
+        assert endless.startswith(
+            "6:20: the job 'a': a value of a job is nested deeper than 32 levels, or endless; write"
+        )
+
     @pytest.mark.parametrize(
         "answer", ['{"problems":[],"jobs":[]}', "[1]", '{"problems":[[null,1,"x"]]}', '{"problems":3}', "{", "NaN"]
     )
@@ -291,7 +302,7 @@ class TestFaults:
             ("defaults = {'shell': 'x'}\njobs = []", "2:13: 'shell' is each job's own"),
             (
                 "a = []\na += [a]\njobs = [Job('a', schedule='@daily', command=a)]",
-                "raised ValueError: a value of a job is nested deeper",
+                "nested deeper than 32 levels, or endless; write the value out",
             ),
             ("jobs = [Job('a', schedule={'every': 5}, shell='x')]", "2:37: schedule.every: '5' has no unit"),
             ("jobs = [Job('a', schedule='@daily', shell='x', env={1: 'x'})]", "2:53: env: the name 1 is a Python int"),

@@ -7,6 +7,7 @@ of all files, each with file, line and column). Reading needs no database, no ne
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from sexton.jobs import JobDefinition
 
 _KEYS_OF_JOBS = frozenset(key.name for key in JOB_KEYS)
 _NAME = Text(pattern=NAME_PATTERN, wanted=NAME_WANTED)
+_IMPORTED = re.compile(r"(?:#.*\n)*# Imported by: sexton import ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ def _load(files: list[JobFileText], limits: PythonLimits) -> LoadedJobs:
             reader.read(file)
     jobs = reader.jobs
     found = reader.problems()
-    found.extend(_repeated_names(reader.places))
+    imported = [file.problems.file for file in files if file.text is not None and _IMPORTED.match(file.text)]
+    found.extend(_repeated_names(reader.places, frozenset(imported)))
     found.extend(_renames_within(jobs))
     if found:
         raise InvalidJobFile(found)
@@ -199,7 +202,7 @@ def _parsed(file: JobFileText) -> tuple[Node | None, Words]:
     return (None if file.text is None else parse_yaml(file.text, file.problems)), YAML_WORDS
 
 
-def _repeated_names(places: Iterable[_NamePlace]) -> Iterable[Problem]:
+def _repeated_names(places: Iterable[_NamePlace], imported: frozenset[str]) -> Iterable[Problem]:
     """Names that stand twice, in one file or in two; case does not tell them apart."""
     first: dict[str, _NamePlace] = {}
     for place in places:
@@ -210,9 +213,11 @@ def _repeated_names(places: Iterable[_NamePlace]) -> Iterable[Problem]:
         what = f"is taken by {where}"
         if earlier.name != place.name:
             what = f"differs only in case from {shown(earlier.name)} in {where}"
-        yield Problem(
-            place.file, place.line, place.column, f"the name {shown(place.name)} {what}; give it another name"
-        )
+        advice = "give it another name"
+        if place.file != earlier.file and (place.file in imported or earlier.file in imported):
+            which = place.file if place.file in imported else earlier.file
+            advice = f"{which} was written by 'sexton import': import it again with another --prefix"
+        yield Problem(place.file, place.line, place.column, f"the name {shown(place.name)} {what}; {advice}")
 
 
 def _renames_within(jobs: Iterable[LoadedJob]) -> Iterable[Problem]:

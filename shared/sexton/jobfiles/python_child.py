@@ -13,6 +13,7 @@ Loads the standard library and ``sexton.job_declarations`` alone, so that a file
 
 from __future__ import annotations
 
+import ast
 import faulthandler
 import importlib
 import inspect
@@ -81,6 +82,7 @@ class _Answer:
         self._module = module
         self._made = made
         self._problems: list[tuple[int, int, str]] = []
+        self._called: set[int] = set()  # jobs whose fault is that their functions are called
 
     def whole(self) -> dict[str, Any]:
         """The answer."""
@@ -89,8 +91,13 @@ class _Answer:
             self._add(Place(1, 1), f"the name {self._module.__name__} leads to {found}; give this file another name")
             return self._said([])
         listed = self._listed()
-        jobs = [self._job(job, place) for job, place in listed]
-        known = {id(job) for job, _ in listed}
+        jobs = []
+        for job, place in listed:
+            try:
+                jobs.append(self._job(job, place))
+            except ValueError as error:  # of ``encoded``: a value without end
+                self._add(place, f"{_shown_name(job)}: {error}; write the value out")
+        known = {id(job) for job, _ in listed} | self._called
         for job in self._made:
             site = self._file.site(job)
             if site is not None and id(job) not in known:
@@ -124,13 +131,26 @@ class _Answer:
         for number, value in enumerate(jobs):
             at = self._file.places.of(elements[number]) if elements is not None else place
             job = value if isinstance(value, Job) else getattr(value, DECLARATION, None)
-            if not isinstance(job, Job):
+            called = None if isinstance(job, Job) else self._called_function(elements, number)
+            if called is not None:
+                name = called.function.__name__ if called.function is not None else ""
+                self._called.add(id(called))
+                self._add(at, f"jobs[{number}] is what {name} returns; write {name} without brackets")
+            elif not isinstance(job, Job):
                 self._add(at, f"jobs[{number}] is {_kind(value)}; list functions with @job(...) and Job(...) values")
             elif id(job) in listed:
                 self._add(at, f"jobs[{number}] is {_shown_name(job)} a second time; remove it")
             else:
                 listed[id(job)] = (job, self._file.site(job) or at)
         return list(listed.values())
+
+    def _called_function(self, elements: list[ast.expr] | None, number: int) -> Job | None:
+        """The job of the function that is called where it should only be named: ``jobs = [nightly()]``."""
+        node = elements[number] if elements is not None else None
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            return None
+        job = getattr(getattr(self._module, node.func.id, None), DECLARATION, None)
+        return job if isinstance(job, Job) else None
 
     def _job(self, job: Job, place: Place) -> dict[str, Any]:
         places = self._file.places
