@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sexton_tui.cli.table_layout import Column, fold, table_lines
+from sexton_tui.cli.columns import Column
+from sexton_tui.cli.table_layout import fold, table_lines
 
 COLUMNS = (
     Column("tick"),

@@ -18,9 +18,8 @@ from typing import Annotated, Any
 import typer
 
 from sexton.settings import format_duration
+from sexton_tui.cli.columns import Column as Column
 from sexton_tui.cli.plan_paint import paint_for_stdout
-from sexton_tui.cli.table_layout import Column as Column
-from sexton_tui.cli.table_layout import table_lines
 
 
 class Output(StrEnum):
@@ -153,6 +152,8 @@ def _print_table(rows: Sequence[Any], columns: Sequence[Column]) -> None:
     texts = [[_cell(row, column) for column in columns] for row in rows]
     titles = [column.heading for column in columns]
     if sys.stdout.isatty():
+        from sexton_tui.cli.table_layout import table_lines
+
         for line in table_lines(columns, texts, shutil.get_terminal_size().columns, _bold):
             print(line)
         return
