@@ -95,7 +95,7 @@ def quote_opened_above(text: str, error: yaml.MarkedYAMLError) -> tuple[int, int
     mark = error.problem_mark or error.context_mark
     if re.match("while scanning an? (?:alias|anchor|tag|directive)", str(error.context)):
         mark = error.context_mark
-    if mark is None or ("'" not in text and '"' not in text):
+    if mark is None or not text[max(mark.index - 1_000, 0) : mark.index].rstrip(" ").endswith(("'", '"')):
         return None
     last: Any = None
     try:
