@@ -247,7 +247,7 @@ def _value(parsed: ParsedField, text: str) -> int:
     digits = text.lstrip("0") or "0"
     if len(digits) > 9 or not kind.low <= int(digits) <= kind.high:
         midnight = "; midnight is hour 0" if kind is HOUR and digits == "24" else ""
-        sunday = "; Sunday is 0 or 7" if kind is WEEKDAY else ""
+        sunday = ", of which 0 and 7 are Sunday" if kind is WEEKDAY else ""
         raise parsed.refuse(f"{shown(text)} is outside {kind.low}-{kind.high}{midnight}{sunday}")
     return int(digits)
 

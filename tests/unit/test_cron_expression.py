@@ -148,7 +148,7 @@ def test_rule_r3_both_day_fields_must_match_where_one_starts_with_a_star(fields:
         ("H(5) * * * *", "such as H(0-29)"),
         ("H(30-5) * * * *", "runs backwards"),
         ("H(0-60) * * * *", "'60' is outside 0-59"),
-        ("* * * * 8", "'8' is outside 0-7; Sunday is 0 or 7"),
+        ("* * * * 8", "'8' is outside 0-7, of which 0 and 7 are Sunday"),
         ("H/61 * * * *", "larger than the field"),
         ("0 24 * * *", "midnight is hour 0"),
         ("0 0 MON * *", "MON is a weekday and belongs in the weekday field"),

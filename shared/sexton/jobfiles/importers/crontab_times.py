@@ -75,8 +75,6 @@ def times_of_fields(fields: list[str]) -> Times:
     except InvalidSchedule as error:
         # What the tick engine offers beyond crond's language is no advice for a crontab.
         said = str(error).removeprefix("cron expression ").replace(", steps and H", " and steps")
-        if said.startswith("weekday") and said.endswith("is outside 0-7"):
-            said += "; write SUN to SAT, or 0 to 7, of which 0 and 7 are Sunday"
         raise NotTimes(said) from None
     return Times(text, knows_last_day="L" in fields[2].upper())
 
