@@ -14,8 +14,8 @@ TRIES ?= 5
 ARGS ?=
 # What `make test` hands to pytest: make test TESTS="tests/unit -k cron"
 TESTS ?=
-# Most tests wait for processes that start: three workers keep two cores busy. AT_ONCE=0 runs them in this process.
-AT_ONCE ?= 3
+# Many tests wait for processes and servers: four workers keep two cores busy. AT_ONCE=0 runs them in this process.
+AT_ONCE ?= 4
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' \

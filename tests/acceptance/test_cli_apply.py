@@ -25,11 +25,10 @@ from tests.support.leader_scene import MINUTE, definition
 from tests.support.processes import SEXTON, clean_environment
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """A cluster's empty ledger, on either database."""
-    on_file = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/ledger.db" if on_file else str(request.getfixturevalue("postgres_url"))
+@pytest.fixture
+def store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
+    """A cluster's empty ledger. What the stores answer is tested on both databases in `stores`."""
+    url = postgres_url
     upgrade(url)
     (tmp_path / "sexton.toml").write_text(f'database = "{url}"\n')
     opened = open_store(StoreOptions(url))

@@ -55,7 +55,7 @@ def assert_all_questions_agree(schedule: Schedule, after: datetime, upto: dateti
         assert schedule.previous_before(later) == earlier
 
 
-@settings(exact, max_examples=200)
+@settings(exact, max_examples=110)
 @given(
     st.sampled_from(CalendarUnit), st.integers(1, 40), DATES, st.integers(0, 86_399), st.sampled_from(MonthEnd), DATES
 )
@@ -113,7 +113,7 @@ INNER: list[Schedule] = [
 ]
 
 
-@settings(exact, max_examples=120)
+@settings(exact, max_examples=70)
 @given(
     st.sampled_from(INNER),
     st.sampled_from(ZONES),

@@ -21,7 +21,7 @@ ODD_ZONES = [
     "Pacific/Apia",  # a day that never was
     "Pacific/Kwajalein",
 ]
-CHANGES_PER_ZONE, SCHEDULES_PER_CHANGE = 3, 3
+CHANGES_PER_ZONE, SCHEDULES_PER_CHANGE = 2, 2
 
 
 @pytest.mark.parametrize("name", ODD_ZONES)
@@ -38,9 +38,9 @@ def test_so_it_is_in_zones_picked_at_random() -> None:
     zones = zones_with_data_of_their_own()
     assert len(zones) > 300
     tried = 0
-    for name in draw.sample(sorted(zones), 20):
+    for name in draw.sample(sorted(zones), 14):
         changes = changes_of(zones[name])
         if changes:
             tried += 1
             assert list(differences(draw, name, zones[name], draw.choice(changes), SCHEDULES_PER_CHANGE)) == []
-    assert tried > 10
+    assert tried > 7

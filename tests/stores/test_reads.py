@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine, delete, insert, select, text, update
+from sqlalchemy import delete, insert, select, text, update
 
 from sexton.claims import Origin, State
 from sexton.cluster_views import LostRun
@@ -18,22 +17,7 @@ from sexton.terms import EndedBy
 from sexton.views import ClaimView, JobFilter, RunFilter, SkipView
 from tests.support import scene
 from tests.support.scene import MINUTE, NOW, SECOND, TAKEOVER_AT
-
-
-class Ledger:
-    """A database with the scene, a reader at the scene's now, and a way to write into it."""
-
-    def __init__(self, url: str) -> None:
-        self.engine = create_engine(url)
-        tables.metadata.create_all(self.engine)
-        with self.write() as connection:
-            scene.seed(connection)
-        self.reader = LedgerReader(self.engine.connect, now=lambda: NOW)
-
-    @contextlib.contextmanager
-    def write(self) -> Iterator[Connection]:
-        with self.engine.begin() as connection:
-            yield connection
+from tests.support.scene_ledger import Ledger
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sexton.jobfiles.importers.choices import ImportChoices, UserRule
+from sexton.jobfiles.importers.choices import ImportChoices
 from sexton.jobfiles.importers.crontab import import_crontab
-from sexton.jobfiles.importers.findings import Finding, Imported, ImportedJob, Verdict
+from sexton.jobfiles.importers.findings import Verdict
 from sexton.jobfiles.importers.job_file import written
 from sexton.jobfiles.load import load_job_text
+from tests.support.crontabs import found, imported, the_error, the_job
 
 CASES = Path(__file__).parent.parent / "cases" / "crontabs.txt"
 COUNTED = ("jobs", "env", "reboot", "disabled", "errors")
@@ -23,24 +23,6 @@ def case_files() -> list[tuple[str, bytes]]:
     """Each file of the cases with the line that opens it."""
     parts = re.split(rb"^(#= FILE .*\n)", CASES.read_bytes(), flags=re.MULTILINE)[1:]
     return [(head.decode().strip(), body) for head, body in zip(parts[::2], parts[1::2], strict=True)]
-
-
-def imported(text: str, **choices: Any) -> Imported:
-    return import_crontab(text.encode(), "crontab", ImportChoices(**choices))
-
-
-def the_job(text: str, **choices: Any) -> ImportedJob:
-    (job,) = imported(text, **choices).jobs
-    return job
-
-
-def found(text: str, verdict: Verdict, **choices: Any) -> list[Finding]:
-    return [finding for finding in imported(text, **choices).findings if finding.verdict is verdict and finding.line]
-
-
-def the_error(text: str, **choices: Any) -> str:
-    (finding,) = found(text, Verdict.ERROR, **choices)
-    return finding.message
 
 
 # --------------------------------------------------------------------------------------------------- the case files
@@ -293,237 +275,6 @@ def test_what_templates_show_is_no_job() -> None:
     text = "# *  *  *  *  * user-name command to be executed\n# 0 5 * * 1 tar -zcf /var/backups/home.tgz /home/\n"
     assert imported(text).counts["disabled"] == 0
     assert imported(text, has_user_column=True).counts["disabled"] == 0
-
-
-# ------------------------------------------------------------------------------------------------------------- users
-
-SYSTEM = "17 * * * * root cd / && run-parts --report /etc/cron.hourly\n@daily www-data php /srv/artisan prune\n"
-
-
-def test_a_user_has_a_queue() -> None:
-    done = imported(SYSTEM)
-    assert [job.keys["queue"] for job in done.jobs] == ["root", "www-data"]
-    assert [job.name for job in done.jobs] == ["run-parts-cron.hourly", "artisan-prune"]
-    assert [job.keys["queue"] for job in imported(SYSTEM, queue="web01").jobs] == ["web01-root", "web01-www-data"]
-
-
-def test_a_user_can_be_left_to_sudo() -> None:
-    job = imported(SYSTEM, users=UserRule.SUDO).jobs[1]
-    assert job.keys["command"] == [
-        *("sudo", "-n", "-H", "-u", "www-data", "--", "env", "PATH=/usr/bin:/bin"),
-        *("/bin/sh", "-c", "php /srv/artisan prune"),
-    ]
-    assert job.keys["queue"] == "default"
-
-
-def test_a_system_crontab_is_known_by_its_path() -> None:
-    done = import_crontab(b"0 1 * * * backup /usr/bin/x\n", "/etc/cron.d/backup", ImportChoices())
-    assert done.jobs[0].keys["shell"] == "/usr/bin/x"
-
-
-@pytest.mark.parametrize("folder", ["/var/spool/cron/crontabs", "/var/spool/cron", "/var/cron/tabs"])
-def test_a_crontab_in_its_spool_belongs_to_the_user_of_its_name(folder: str) -> None:
-    done = import_crontab(b"@daily x\n", f"{folder}/deploy", ImportChoices(homes={"": "/home/deploy"}))
-    assert (done.jobs[0].keys["queue"], done.jobs[0].keys["cwd"]) == ("deploy", "/home/deploy")
-    assert any("start a worker as deploy" in finding.message for finding in done.findings)
-
-
-def test_what_stands_after_a_user_is_told() -> None:
-    (finding,) = found("@daily operator:wheel/staff x\n", Verdict.LEFT_OUT, has_user_column=True)
-    assert ":wheel/staff" in finding.message
-    assert the_job("@daily operator:wheel x\n", has_user_column=True).keys["queue"] == "operator"
-
-
-# ------------------------------------------------------------------------------------------------------------ errors
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("0~59 3 * * * x", "H(0-59)"),
-        ("@every_minute x", "'* * * * *'"),
-        ("@600 x", "every: 600s"),
-        ("@every 5m x", "every: 5m"),
-        ("@dayly x", "@daily"),
-        ("@ daily x", "@daily"),
-        ("-*/15 * * * * x", "remove it"),
-        ("*/30 * * * * -ns x", "OpenBSD"),
-        ("1\t5\tcron.daily\tnice run-parts /etc/cron.daily", "anacrontab"),
-        ("60 * * * * x", "0-59"),
-        ("* 24 * * * x", "midnight is hour 0"),
-        ("22-4 * * * * x", "22-59,0-4"),
-        ("*/90 * * * * x", "every: 90m"),
-        ("5/15 * * * * x", "5-59/15"),
-        ("1, 2 * * * * x", "comma"),
-        ("0 0 31 2 * x", "never fires"),
-        ("0 3 * * /usr/bin/x --y", "4 time fields"),
-        ("0 3 * * tar czf x y", "4 time fields before 'tar'"),
-        ("0 */5 * * * * x", "neither seconds nor years"),
-        ("0 3 * * *", "no command"),
-        ("0 3 * * * %x", "before its first '%'"),
-        ("H 3 * * * x", "means nothing to crond"),
-        ("*/5 * * * MONDAY x", "MONDAY"),
-        ("A='open", "quote"),
-        ("A='a' b", "after its closing quote"),
-        ("=b", "no name"),
-        ("export A=b", "write A=b"),
-        ("SHELL /bin/bash", "write SHELL=/bin/bash"),
-        ("hello world", "neither a job"),
-        ("0 3 * * * x\0", "NUL"),
-        ("1–3 * * * * x", "EN DASH"),
-        ("0 3 * * mon–fri x", "'mon–fri', which is no weekday (it holds U+2013, EN DASH"),
-        ("0 3 * * Montag /x", "'Montag', which is no weekday; write SUN to SAT, 0 to 7 or *, such as MON"),
-        ("* * * * mno x", "such as MON"),
-        ("0 3 * Sept * /x", "such as SEP"),
-        ("3:00 x", "write 0 3 * * * and the command"),
-        ("at 15.30 x", "write 30 15 * * * and the command"),
-        ("-n x", "neither a job"),
-        ("* * * * 8 x", "0 and 7 are Sunday"),
-        ("<<<<<<< HEAD", "merge conflict"),
-        ("=======", "merge conflict"),
-    ],
-)
-def test_a_line_that_means_nothing_says_what_to_write(line: str, said: str) -> None:
-    text = f"# one\n{line}\n@daily good\n"
-    (finding,) = found(text, Verdict.ERROR)
-    assert finding.line == 2
-    assert said in finding.message
-    assert [job.name for job in imported(text).jobs] == ["good"]
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [("0 3 * * * root", "no command"), ("0 3 * * * /usr/bin/x --y", "--no-system"), ("@daily", "no command")],
-)
-def test_a_line_without_its_user_says_so(line: str, said: str) -> None:
-    assert said in the_error(f"{line}\n", has_user_column=True)
-
-
-# ------------------------------------------------------------------------------------------------------------- bytes
-
-
-def test_a_last_line_without_its_break_is_imported_with_a_warning() -> None:
-    text = "@daily a\n@daily b"
-    assert len(imported(text).jobs) == 2
-    assert [finding.line for finding in found(text, Verdict.DIFFERS)] == [2]
-
-
-def test_carriage_returns_are_no_part_of_commands() -> None:
-    done = imported("A=1\r\n@daily x\r\n\r\n")
-    assert done.jobs[0].keys["shell"] == "x"
-    assert done.jobs[0].keys["env"] == {"A": "1", "PATH": "/usr/bin:/bin"}
-    assert any("CR LF" in finding.message for finding in done.findings)
-
-
-def test_a_byte_order_mark_is_removed_and_utf_16_read() -> None:
-    for data in (b"\xef\xbb\xbf@daily x\n", "@daily x\n".encode("utf-16")):
-        done = import_crontab(data, "crontab", ImportChoices())
-        assert [job.keys["shell"] for job in done.jobs] == ["x"]
-        assert any("byte-order mark" in finding.message for finding in done.findings)
-
-
-def test_latin_1_is_read_and_told() -> None:
-    done = import_crontab("@daily a\n@daily x /stra\xdfe\n".encode("latin-1"), "crontab", ImportChoices())
-    assert done.jobs[1].keys["shell"] == "x /stra\xdfe"
-    assert [f.line for f in done.findings if "not UTF-8" in f.message] == [2]
-
-
-def test_what_no_job_file_can_hold_becomes_an_error() -> None:
-    done = imported(f"@daily {'x' * 270_000}\n@daily good\n")
-    assert done.counts["errors"] == 1
-    long_value = imported(f"A={'x' * 140_000}\n@daily x\n")
-    _, kept = written(long_value, ())
-    assert kept.has_errors
-    assert (kept.counts["jobs"], kept.counts["errors"]) == (0, 1)
-
-
-# ------------------------------------------------------------------------------------------------------------- names
-
-
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [
-        ("/srv/shop/bin/daily-report --to a", "daily-report"),
-        ("cd /srv && ./bin/console orders:import >> log 2>&1", "console-orders-import"),
-        ("flock -n /tmp/l /srv/bin/feed.sh", "feed"),
-        ("[ -x /usr/lib/clean ] && if [ ! -d /run ]; then /usr/lib/clean; fi", "clean"),
-        ("command -v sa1 > /dev/null && sa1 1 1", "sa1"),
-        ("A=1 nice -n 19 ionice -c 3 timeout -k 5 60 sudo -u x backup", "backup"),
-        ("php /srv/artisan queue:prune", "artisan-queue-prune"),
-        ("python3 -u /opt/sync_users.py", "sync_users"),
-        ("'unclosed", "unclosed"),
-        ('flock -w 20 /l -c "/x/feed2.sh --all"', "feed2"),
-        ("sleep $((RANDOM % 600)); /bin/x", "x"),
-        ("[ $(hostname) = web01 ] && /bin/x", "x"),
-        ("bash -lc 'cd /srv && ./sync.sh'", "sync"),
-        ("su - deploy -c /srv/go.sh", "go"),
-        ("for f in /a/*; do gzip $f; done", "gzip"),
-        ("if grep -q a b; then /bin/mend; fi", "mend"),
-        ("> /tmp/log 2>&1 /bin/x", "x"),
-        ("rsync -v /a/b && mail me", "rsync-b"),
-        ("$(which x)", "which"),
-        ("ünïcode", "n-code"),
-        ("%%%", "job"),
-    ],
-)
-def test_a_name_says_what_the_command_runs(command: str, name: str) -> None:
-    assert the_job(f"@daily {command}\n".replace("%", "\\%")).name == name
-
-
-def test_names_are_unique_whatever_the_case() -> None:
-    text = "@daily find /a\n@daily find /b\n@daily FIND /b\n@daily find /a\n@daily x\n"
-    names = [job.name for job in imported(text, prefix="web01-").jobs]
-    assert names == ["web01-find-a", "web01-find-b", "web01-find-b-2", "web01-find-a-2", "web01-x"]
-    assert [f.job for f in found(text, Verdict.NOTE) if "number" in f.message] == ["find-b-2", "find-a-2"]
-
-
-@pytest.mark.parametrize(
-    ("commands", "names"),
-    [
-        (["/srv/a/run.sh", "/srv/b/run.sh"], ["a-run", "b-run"]),
-        (["/srv/a/bin/run.sh x", "/srv/a/bin/run.sh y", "/srv/b/run.sh"], ["run-x", "run-y", "b-run"]),
-        (["/srv/shop/bin/stock --quick", "/srv/shop/bin/stock --full"], ["stock-quick", "stock-full"]),
-        (["cd /srv/a && ./run.sh", "cd /srv/b && ./run.sh"], ["a-run", "b-run"]),
-        (["cd /srv/a && php artisan prune", "cd /srv/b && php artisan prune"], ["a-artisan-prune", "b-artisan-prune"]),
-        (["find /a/log -delete", "find /b/log -delete"], ["find-a-log-delete", "find-b-log-delete"]),
-        (["/srv/a/run.sh", "/opt/a/run.sh", "/bin/a-run"], ["srv-a-run", "opt-a-run", "bin-a-run"]),
-    ],
-)
-def test_names_that_would_collide_say_more(commands: list[str], names: list[str]) -> None:
-    text = "".join(f"@daily {command}\n" for command in commands)
-    assert [job.name for job in imported(text).jobs] == names
-
-
-def test_long_commands_that_differ_at_their_end_are_told_apart_by_themselves() -> None:
-    def named(*ends: str) -> dict[str, str]:
-        jobs = imported("".join(f"@daily x {'a' * 200}{end}\n" for end in ends)).jobs
-        return {str(job.keys["shell"])[-1]: job.name for job in jobs}
-
-    assert named("1", "2", "3").items() >= named("2", "3").items()
-    assert max(map(len, named("1", "2").values())) <= 100
-
-
-LINES = [
-    *(
-        "/srv/a/run.sh",
-        "/srv/b/run.sh",
-        "/srv/b/run.sh x",
-        "/bin/a-run",
-        "php /srv/a/artisan x",
-        "php /srv/b/artisan x",
-    ),
-    *("find /a/log", "find /b/log", "stock --quick", "stock --full", "/opt/stock", "x-2", "x", "cd /x && ./x"),
-]
-
-
-@pytest.mark.parametrize("place", range(len(LINES)))
-def test_a_line_that_is_added_never_gets_the_name_of_another(place: int) -> None:
-    def named(commands: list[str]) -> dict[str, str]:
-        jobs = imported("".join(f"@daily {command}\n" for command in commands)).jobs
-        return {job.name: str(job.keys["shell"]) for job in jobs}
-
-    before, after = named([*LINES[:place], *LINES[place + 1 :]]), named(LINES)
-    assert {name for name in before.keys() & after.keys() if before[name] != after[name]} == set()
 
 
 def test_the_file_tells_line_and_place_of_each_job_and_what_differs() -> None:

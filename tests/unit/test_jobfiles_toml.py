@@ -273,7 +273,7 @@ def compare(content: str) -> None:
 @example("[a]\nb.c = 1\n[a.b]\n")
 @example("[a.b]\n[a]\nb.c = 1\n")
 @example("[[a]]\n[a.b]\n[[a]]\n[a.b]\n")
-@settings(deadline=None, max_examples=1_000)
+@settings(deadline=None, max_examples=400)
 def test_takes_and_refuses_what_tomllib_takes_and_refuses(content: str) -> None:
     compare(content)
 
