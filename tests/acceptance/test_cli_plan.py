@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,7 @@ import psycopg
 import pytest
 
 from sexton.claims import State
-from sexton.store import open_store
-from sexton.store.protocol import Store, StoreOptions
+from sexton.store.protocol import Store
 from sexton.store.schema import upgrade
 from sexton_tui.actor import actor
 from tests.support.claim_rows import ClaimRows
@@ -27,24 +25,6 @@ JOBS = {
     "old": "{schedule: 'H 5 * * *', command: [x]}",
     "gone": "{schedule: '0 5 * * *', command: [gone]}",
 }
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database with its tables; on PostgreSQL, then on SQLite."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/ledger.db"
-    else:
-        url = str(request.getfixturevalue("postgres_url"))
-    upgrade(url)
-    return url
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    opened = open_store(StoreOptions(url))
-    yield opened
-    opened.close()
 
 
 class Planner:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 
-import pytest
 from sqlalchemy import create_engine, text
 
 from sexton.job_rules import MissedPolicy, MissedRules
@@ -22,24 +19,6 @@ from tests.support.processes import ProcessGroup, RunningProcess
 from tests.support.waiting import eventually
 
 LIMIT = 60.0
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A fresh ledger, on SQLite and on PostgreSQL."""
-    if request.param == "sqlite":
-        made = f"sqlite:///{tmp_path}/ledger.db"
-    else:
-        made = str(request.getfixturevalue("postgres_url"))
-    upgrade(made)
-    return made
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    opened = open_store(StoreOptions(url))
-    yield opened
-    opened.close()
 
 
 def start(processes: ProcessGroup, url: str, name: str) -> RunningProcess:

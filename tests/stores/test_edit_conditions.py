@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
+import psycopg
 import pytest
 
 from sexton.errors import MovedOn
+from sexton.store.postgres import edits
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import EditRoutine
 from sexton.store.postgres.store import PostgresStore
 from sexton.store.protocol import ChangeKind, EditConditions, JobChange, Store, StoreOptions
 from tests.support.leader_scene import MINUTE, create, definition, rows
+from tests.support.waiting import eventually
 
 
 def revise(store: Store, job_id: int, name: str, **keys: object) -> None:
@@ -117,5 +122,46 @@ def test_an_edit_that_commits_while_this_one_is_under_way_is_seen(postgres_ledge
     with pytest.raises(MovedOn, match="'b' is at revision 2, not 1"):
         mine.edits.edit([change], "alice", EditConditions({b.job_id: 1}))
     assert [job.revision for job in other.edits.current_jobs()] == [1, 2]
+    for store in stores:
+        store.close()
+
+
+def test_of_two_edits_that_stand_on_each_other_s_jobs_one_is_refused(
+    postgres_ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each would see the other's job unchanged, if it looked before it holds the lock under which edits commit."""
+    stores = [PostgresStore(PostgresConnection(StoreOptions(postgres_ledger))) for _ in range(2)]
+    mine, other = stores
+    a, b = create(mine, definition("a"), definition("b"))
+    refused: list[MovedOn] = []
+
+    def overtake() -> None:
+        try:
+            other.edits.edit([JobChange(ChangeKind.RETIRE, b.job_id)], "bob@desk", EditConditions({a.job_id: 1}))
+        except MovedOn as error:
+            refused.append(error)
+
+    second = threading.Thread(target=overtake)
+    check = edits._check_unchanged
+
+    def checked_and_overtaken(*arguments: Any) -> None:
+        check(*arguments)
+        if not second.ident:
+            second.start()
+            waits = (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+            with psycopg.connect(postgres_ledger.replace("+psycopg", ""), autocommit=True) as onlooker:
+                eventually(
+                    lambda: not second.is_alive() or onlooker.execute(waits).fetchone() != (0,),
+                    60,
+                    "it waits, or ended",
+                )
+
+    monkeypatch.setattr(edits, "_check_unchanged", checked_and_overtaken)
+    mine.edits.edit([JobChange(ChangeKind.RETIRE, a.job_id)], "alice", EditConditions({b.job_id: 1}))
+    second.join(60)
+    assert names(mine) == ["b"]
+    assert [error.job_id for error in refused] == [a.job_id]
     for store in stores:
         store.close()

@@ -117,6 +117,14 @@ def test_what_each_job_says_for_itself_and_what_merges() -> None:
     assert {*tables, "env"} == set(MAPPINGS)
 
 
+def is_taken(text: str) -> bool:
+    try:
+        load_job_text(text)
+    except InvalidJobFile:
+        return False
+    return True
+
+
 @pytest.mark.parametrize(
     ("entry", "is_right"),
     [
@@ -159,12 +167,7 @@ def test_what_each_job_says_for_itself_and_what_merges() -> None:
 )
 def test_bounds(entry: str, is_right: bool) -> None:
     text = f"version: 1\njobs:\n  a: {{schedule: '0 5 * * *', shell: x, {entry}}}\n"
-    try:
-        load_job_text(text)
-    except InvalidJobFile:
-        assert not is_right
-    else:
-        assert is_right
+    assert is_taken(text) is is_right
 
 
 @pytest.mark.parametrize(
@@ -188,9 +191,4 @@ def test_bounds(entry: str, is_right: bool) -> None:
 )
 def test_forms_of_a_schedule(schedule: str, is_right: bool) -> None:
     text = f"version: 1\njobs:\n  a: {{shell: x, schedule: {schedule}}}\n"
-    try:
-        load_job_text(text)
-    except InvalidJobFile:
-        assert not is_right
-    else:
-        assert is_right
+    assert is_taken(text) is is_right

@@ -163,6 +163,7 @@ class PostgresEdits:
                 effective_at |= routine.effective_at(cut)
                 withdrawn = routine.withdraw({job_id: effective_at[job_id] for job_id in job_ids})
             EditWrites(connection, edits, effective_at, actor).write(withdrawn)
+            # The writes took the lock that lets edits commit one after the other: nobody moves on behind this.
             _check_unchanged(connection, conditions.unchanged)
         return tuple(edit.done(effective_at[edit.job_id], withdrawn.get(edit.job_id, 0)) for edit in edits)
 

@@ -1,0 +1,30 @@
+"""A ledger for commands and processes: on SQLite, then on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sexton.store import open_store
+from sexton.store.protocol import Store, StoreOptions
+from sexton.store.schema import upgrade
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A fresh ledger."""
+    if request.param == "sqlite":
+        made = f"sqlite:///{tmp_path}/ledger.db"
+    else:
+        made = str(request.getfixturevalue("postgres_url"))
+    upgrade(made)
+    return made
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    opened = open_store(StoreOptions(url))
+    yield opened
+    opened.close()
