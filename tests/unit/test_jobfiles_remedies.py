@@ -14,7 +14,7 @@ from sexton.jobfiles.load import load_job_text
 from sexton.jobfiles.meant_keys import MEANT, meant_by
 from sexton.jobfiles.nodes import Mapping
 from sexton.jobfiles.problems import FileProblems
-from sexton.jobfiles.written import entry, node_from
+from sexton.jobfiles.remedies import entry, node_from
 from sexton.jobfiles.yaml_nodes import parse
 
 BASE = {"schedule": "schedule: '0 5 * * *'", "shell": "shell: x"}

@@ -14,7 +14,7 @@ from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, key
 from sexton.jobfiles.nodes import Mapping, Node, Scalar
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD
-from sexton.jobfiles.written import toml_key
+from sexton.jobfiles.remedies import toml_key
 from sexton.jobs import JobDefinition
 from sexton.schedule_specs import firing_schedule_from_spec
 from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target

@@ -14,7 +14,7 @@ from sexton.jobfiles.meant_keys import Meant, meant_by
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
 from sexton.jobfiles.problems import FileProblems, Place, shown
 from sexton.jobfiles.readings import BAD, Choice, Flag, JsonSchema, ListOf, Reading
-from sexton.jobfiles.written import LONGEST, entry, node_from
+from sexton.jobfiles.remedies import LONGEST, entry, node_from
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.python_files import PythonLimits, read_python_jobs
 from sexton.jobfiles.python_modules import ModuleNames
 from sexton.jobfiles.readings import BAD, Text
+from sexton.jobfiles.remedies import toml_key
 from sexton.jobfiles.sources import JobFileText, read_job_files
 from sexton.jobfiles.toml_nodes import parse as parse_toml
-from sexton.jobfiles.written import toml_key
 from sexton.jobfiles.yaml_nodes import parse as parse_yaml
 from sexton.jobs import JobDefinition
 

@@ -16,7 +16,7 @@ from sexton.cron_expression import CronExpression
 from sexton.errors import InvalidSchedule
 from sexton.jobfiles.cron_pattern import cron_pattern
 from sexton.jobfiles.day_readings import Day, TimeOfDay
-from sexton.jobfiles.meant import meant_schedule
+from sexton.jobfiles.meant_texts import meant_schedule
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, Choice, JsonSchema, ListOf, MapOf, Reading, Text, Whole, pattern_schema

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sexton.jobfiles.meant import meant_duration
+from sexton.jobfiles.meant_texts import meant_duration
 from sexton.jobfiles.nodes import Node
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, JsonSchema, pattern_schema, read_scalar
