@@ -31,6 +31,7 @@ from sexton_worker.heartbeat import HeartbeatLoop
 from sexton_worker.lease_book import LeaseBook
 from sexton_worker.loop import WorkerLoop, WorkerSettings
 from sexton_worker.process_execution import ProcessExecution
+from sexton_worker.targets.environment import WORKER_NAME
 
 HEARTBEAT_ANSWER_SECONDS = 5.0  # sooner than a lease runs out, so that its end is noticed
 RETRY_SECONDS = 1.0
@@ -62,7 +63,8 @@ class Worker:
         slots = options.slots or default_slots()
         self._wakeup = clock.wakeup()
         self._book = LeaseBook()
-        self._execution = ProcessExecution(clock, self._wakeup, slots, dict(os.environ), options.allow)
+        environment = {**os.environ, WORKER_NAME: options.name}
+        self._execution = ProcessExecution(clock, self._wakeup, slots, environment, options.allow)
         # Each connects at its first call, in the thread that uses it.
         self._store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))
         self._heartbeat_store = open_store(
