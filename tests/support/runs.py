@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -122,6 +124,34 @@ class Runs:
     def run(self, target: Target, **keys: Any) -> EndedRun:
         """Run to the end."""
         return self.end_of(self.start(target, **keys))
+
+
+def zygote_of(worker: int) -> int:
+    """The process id of this worker's zygote, once there is one."""
+
+    def look() -> int | None:
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                stat = Path("/proc", name, "stat").read_text(errors="replace")
+                if "(sexton zygote)" in stat and int(stat.rpartition(")")[2].split()[1]) == worker:
+                    return int(name)
+        return None
+
+    found = eventually(look, WITHIN, f"worker {worker} has a zygote")
+    assert found is not None
+    return found
+
+
+def open_in(pid: int) -> list[str]:
+    """The descriptors that a process has open."""
+    return sorted(os.listdir(f"/proc/{pid}/fd"))
+
+
+def limit_that_leaves(pid: int, free: int) -> int:
+    """The limit under which this process can open so many descriptors more."""
+    used = set(map(int, open_in(pid)))
+    unused = (number for number in itertools.count() if number not in used)
+    return next(itertools.islice(unused, free, None))
 
 
 def is_alive(pid: int) -> bool:

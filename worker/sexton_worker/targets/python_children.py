@@ -17,6 +17,7 @@ from sexton_worker.targets.child_watch import ChildWatch
 from sexton_worker.targets.environment import INHERITED_BY_PYTHON, WORKER_PID, clean_environment
 from sexton_worker.targets.launching import KilledAtStart
 from sexton_worker.targets.python_process import PythonChild, Task
+from sexton_worker.targets.zygote_keeper import ZygoteKeeper
 
 RETURN_SECONDS = 1.0
 
@@ -34,11 +35,14 @@ def returning_by(child: PythonChild) -> float:
 class PythonChildren:
     """Iterated over, those that were started and not dropped; dropping one meanwhile does no harm."""
 
-    def __init__(self, clock: Clock, worker_environment: Mapping[str, str], lock: threading.Lock) -> None:
+    def __init__(
+        self, clock: Clock, worker_environment: Mapping[str, str], lock: threading.Lock, zygote: ZygoteKeeper
+    ) -> None:
         self._clock = clock
         own = clean_environment(worker_environment, INHERITED_BY_PYTHON)
         self._environment = {**own, WORKER_PID: str(os.getpid())}
         self._lock = lock
+        self._zygote = zygote
         self._all: list[PythonChild] = []
         self._resting: list[PythonChild] = []  # the one used last is taken first, so that few stay warm
         self._sent_for = 0
@@ -82,6 +86,7 @@ class PythonChildren:
             child.has_slot = True
             self._all.append(child)
             self.watch.add(child)
+            self._zygote.watch(child.group.pid, child.group.fileno(), child.memory)
         return True
 
     def welcome(self, child: PythonChild) -> None:
@@ -137,6 +142,7 @@ class PythonChildren:
     def drop(self, child: PythonChild) -> None:
         """Neither watch nor use it any more."""
         self._all.remove(child)
+        self._zygote.unwatch(child.group.pid)
         if child in self._resting:
             self._resting.remove(child)
         self.watch.remove(child)
@@ -148,6 +154,9 @@ class PythonChildren:
 
     def close(self, patience: float) -> None:
         """End them all; seconds until those that do not end by themselves are killed."""
+        with self._lock:
+            for child in self._all:
+                self._zygote.unwatch(child.group.pid)
         for child in self._all:
             child.part()
         for child in self._all:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ import structlog
 from sexton.clock import Clock
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
-from sexton_worker.targets.ending import ended_process
+from sexton_worker.targets.ending import ended_process, why_stopped
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.python_process import PythonChild, Task
@@ -50,6 +51,13 @@ def died(order: RunOrder, code: int, outputs: Outputs, started: float, ended: fl
     told = ended_run(order.token, started, ended, None, outputs)
     error = f"the job's process died in mid-run: {end_of(code)}"
     return dataclasses.replace(told, ending=Ending.RAISED, exit_code=code, error=error)
+
+
+def cut(order: RunOrder, told: EndedRun) -> EndedRun:
+    """The run ended as told, but because the zygote ended it, at its deadline and for a worker that was frozen."""
+    code = told.exit_code or 0
+    how = why_stopped(order, Ending.TIMED_OUT, code, is_killed=code == 128 + signal.SIGKILL)
+    return dataclasses.replace(told, ending=Ending.TIMED_OUT, error=f"{how}, while the worker was frozen")
 
 
 def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float, clock: Clock) -> EndedRun:

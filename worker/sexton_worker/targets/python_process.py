@@ -52,6 +52,16 @@ class Task:
     def token(self) -> int:
         return self.order.grant.token
 
+    @property
+    def longest(self) -> float:
+        """Seconds that the run may take."""
+        return self.order.rules.max_runtime.total_seconds()
+
+    @property
+    def kill_after(self) -> float:
+        """Seconds from SIGTERM to SIGKILL."""
+        return self.order.rules.kill_after.total_seconds()
+
 
 class PythonChild:
     """One process. Making it starts it, in any thread; raises OSError or ``KilledAtStart``."""
@@ -66,8 +76,8 @@ class PythonChild:
             ours.callback(os.close, self.permits)
             self.stop = StopSignal()
             ours.callback(self.stop.close)
-            memory = Board.descriptor()
-            theirs.callback(os.close, memory)
+            self.memory = memory = Board.descriptor()  # for who else is to look at the board
+            ours.callback(os.close, memory)
             self.board = Board(os.dup(memory))
             ours.callback(self.board.close)
             descriptors = [control.fileno(), self.permits, bell, memory]
@@ -102,6 +112,8 @@ class PythonChild:
         if not self.hand:
             self.head_since = self.moved_at = now
         self.hand.extend(tasks)
+        for task in tasks:
+            self.board.note_given(task.token, task.longest, task.kill_after)
         os.eventfd_write(self.permits, len(tasks))
         runs = ",".join(task.line for task in tasks)
         self.send(f'{{"at":{now!r},"taken":{self.board.takings},"runs":[{runs}]}}\n'.encode())
@@ -120,6 +132,7 @@ class PythonChild:
                 os.eventfd_read(self.permits)
                 count += 1
         taken = [self.hand.pop() for _ in range(count)]
+        self.board.note_taken_back(count)
         if taken or must_answer:
             self.is_recalling = True
             self.send(b'{"forget":%d}\n' % count)
@@ -156,6 +169,7 @@ class PythonChild:
             else:
                 break
         if found:
+            self.board.note_settled(found[-1][0].token)
             self.has_begun = True
             self.moved_at = self.head_since = now
         return found
@@ -191,7 +205,7 @@ class PythonChild:
 
     def deadline(self) -> float:
         """Of the first run in the hand, which is not empty."""
-        return self.head_since + self.hand[0].order.rules.max_runtime.total_seconds()
+        return self.head_since + self.hand[0].longest
 
     def look_at(self) -> float:
         """When time alone may change something in the hand, which is not empty."""

@@ -30,21 +30,16 @@ from sexton_worker.targets.child_watch import NEVER
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.python_children import ChildFailed, PythonChildren
-from sexton_worker.targets.python_ending import Leaving, died, ended_run
+from sexton_worker.targets.python_ending import Leaving, cut, died, ended_run
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.python_queue import PythonQueue
+from sexton_worker.targets.slots import Slots
 from sexton_worker.targets.supervision import ENDINGS
+from sexton_worker.targets.zygote_keeper import ZygoteKeeper
 
 BOOT_SECONDS = 60.0
 PARTING_SECONDS = 2.0
 MOST_TRIES = 3  # processes that ended without beginning the run
-
-
-class Slots:
-    """How many runs may still begin now."""
-
-    def __init__(self, free: int) -> None:
-        self.free = free
 
 
 class PythonRuns:
@@ -58,6 +53,7 @@ class PythonRuns:
         slots: Slots,
         tell: Callable[[EndedRun], None],
         freed: Callable[[], None],
+        zygote: ZygoteKeeper,
     ) -> None:
         self._clock = clock
         self._lock = lock
@@ -65,7 +61,7 @@ class PythonRuns:
         self._tell = tell
         self._freed = freed
         self._waiting = PythonQueue()
-        self._children = PythonChildren(clock, worker_environment, lock)
+        self._children = PythonChildren(clock, worker_environment, lock, zygote)
         self._leaving = Leaving(clock, lock, self._note_over)
         self._is_closed = False
         self._watch = self._children.watch
@@ -185,13 +181,16 @@ class PythonRuns:
         self, child: PythonChild, task: Task, started: float, ended: float, letter: dict[str, Any] | None
     ) -> None:
         self._waiting.note(task.function, ended - started)
-        if letter is None:
+        is_cut = child.board.cut() == task.token  # it outlived the end that the zygote put to it
+        if letter is None and not is_cut:
             self._tell(EndedRun(task.token, Ending.EXITED, started, ended, 0))
             return
-        if letter["said"]:
+        said, end = (letter["said"], letter["end"]) if letter else (False, None)
+        if said:
             child.outputs.drain()
-        self._tell(ended_run(task.token, started, ended, letter["end"], child.outputs))
-        if letter["said"]:
+        told = ended_run(task.token, started, ended, end, child.outputs)
+        self._tell(cut(task.order, told) if is_cut else told)
+        if said:
             child.outputs.fresh_tails()
             child.let_go_on()
             self._watch.flush(child)
@@ -236,6 +235,7 @@ class PythonRuns:
     def _see_off(self, child: PythonChild, ending: Ending) -> None:
         """Stop the run that the child is in, which must be all that it has."""
         started = child.started_at() or child.head_since
+        child.board.note_parting()
         self._children.drop(child)
         self._leaving.see_off(child, child.hand.popleft(), ending, started)
 
@@ -254,9 +254,11 @@ class PythonRuns:
         began_before = child.has_begun
         never_began = child.take_back(len(child.hand))
         started = child.started_at() or child.head_since
+        cut_token = child.board.cut()
         code = child.end()
         for task in child.hand:  # one at most
-            self._tell(died(task.order, code, child.outputs, started, now))
+            ended = died(task.order, code, child.outputs, started, now)
+            self._tell(cut(task.order, ended) if task.token == cut_token else ended)
         if never_began and not child.hand and not began_before:
             self._try_again(never_began, end_of(code))
         else:
