@@ -123,10 +123,14 @@ def _frames_of_job(error: BaseException) -> Iterator[types.TracebackType]:
 def _run_to_its_end(awaitable: Awaitable[Any]) -> Any:
     import asyncio  # here, for it takes longer to load than all the rest of this process
 
+    is_stopped = False
+
     async def run() -> Any:
         task = asyncio.current_task()
 
         def stop() -> None:
+            nonlocal is_stopped
+            is_stopped = True
             ask_to_stop()
             if task is not None:
                 task.cancel()
@@ -135,7 +139,12 @@ def _run_to_its_end(awaitable: Awaitable[Any]) -> Any:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
         return await awaitable
 
-    return asyncio.run(run())
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError as error:
+        if is_stopped:
+            raise Ended("raised", "cancelled", error) from error
+        raise
 
 
 def _tell_result(result: object) -> None:

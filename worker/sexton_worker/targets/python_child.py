@@ -165,7 +165,7 @@ class Child:
                     stream.flush()
         if self._is_clone:
             os._exit(0)  # a fork that the job made and let return: the answer is its parent's to give
-        self._surroundings.leave(request)
+        self._is_spoiled |= not self._surroundings.leave(request)
         said, ended = self._has_said(), _elapsed()
         if said or end is not None:
             self._waits = said

@@ -92,8 +92,8 @@ class Surroundings:
         os.putenv(name, value)
         self._data[name] = value
 
-    def leave(self, request: Request) -> None:
-        """Put back what the run changed or was given."""
+    def leave(self, request: Request) -> bool:
+        """Put back what the run changed or was given; false if that cannot be, for it closed a stream for good."""
         leave()
         if (sys.stdin, sys.stdout, sys.stderr) != self._streams:
             sys.stdin, sys.stdout, sys.stderr = self._streams
@@ -104,6 +104,7 @@ class Surroundings:
             os.environ.clear()
             os.environ.update(self._own)
             self._job = ""
+        return not any(stream.closed for stream in self._streams)
 
     def _is_at_home(self) -> bool:
         try:
