@@ -31,9 +31,8 @@ def trial(processes: ProcessGroup, postgres_url: str) -> Iterator[WorkerTrial]:
 @pytest.fixture
 def users(postgres_url: str, processes: ProcessGroup) -> Iterator[Engine]:
     """The user's own database, or here a corner of the same."""
-    url = postgres_url.replace("postgresql://", "postgresql+psycopg://")
-    prepare(url)
-    engine = create_engine(url)
+    prepare(postgres_url)
+    engine = create_engine(postgres_url)
     yield engine
     engine.dispose()
 

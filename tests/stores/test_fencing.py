@@ -50,7 +50,7 @@ def postgres(postgres_url: str) -> Iterator[Engine]:
 
 def made_engine(url: str) -> Iterator[Engine]:
     arguments = {"timeout": WITHIN} if url.startswith("sqlite") else {}
-    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), connect_args=arguments)
+    engine = create_engine(url, connect_args=arguments)
     with engine.begin() as connection:
         fencing.create_table(connection)
         fencing.create_table(connection)  # it may be there
