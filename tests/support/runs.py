@@ -18,6 +18,7 @@ from sexton.jobs import RunRules
 from sexton.store.protocol import Grant
 from sexton.targets import Target
 from sexton_worker.core.runs import EndedRun, StopReason
+from sexton_worker.core.wear import NO_LIMITS, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.process_execution import ProcessExecution
 from tests.support.source_tree import ROOT
@@ -70,12 +71,16 @@ class Runs:
     """A ``ProcessExecution`` and what has ended in it so far."""
 
     def __init__(
-        self, slots: int = 2, environment: Mapping[str, str] | None = None, allow: Sequence[str] | None = None
+        self,
+        slots: int = 2,
+        environment: Mapping[str, str] | None = None,
+        allow: Sequence[str] | None = None,
+        wear: WearLimits = NO_LIMITS,
     ) -> None:
         clock = SystemClock()
         self.clock = clock
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **(environment or {})}
-        self.execution = ProcessExecution(clock, clock.wakeup(), slots, environment, allow)
+        self.execution = ProcessExecution(clock, clock.wakeup(), slots, environment, allow, wear)
         self.ended: dict[int, EndedRun] = {}
         self._tokens = itertools.count(1)
         self._open: set[int] = set()

@@ -13,6 +13,7 @@ from sexton.clock import Clock, Wakeup
 from sexton.targets import PythonTarget
 from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.runs import EndedRun, StopReason
+from sexton_worker.core.wear import NO_LIMITS, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.command_runs import CommandRuns
 from sexton_worker.targets.ending import not_started
@@ -30,6 +31,7 @@ class ProcessExecution:
         slots: int,
         worker_environment: Mapping[str, str],
         allow: Sequence[str] | None = None,
+        wear: WearLimits = NO_LIMITS,
     ) -> None:
         self._clock = clock
         self._wakeup = wakeup
@@ -40,7 +42,7 @@ class ProcessExecution:
         self._ended: list[EndedRun] = []
         shared = (clock, worker_environment, self._lock, self._slots, self._tell, self._begin_waiting)
         self._commands = CommandRuns(*shared)
-        self._python = PythonRuns(*shared, self._commands.zygote)
+        self._python = PythonRuns(*shared, self._commands.zygote, wear)
 
     def start(self, *orders: RunOrder) -> None:
         with self._lock:

@@ -24,9 +24,11 @@ import sexton
 from sexton.clock import Clock, SystemClock
 from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
+from sexton.process_settings import RECYCLE_MEMORY, RECYCLE_RUNS
 from sexton.store import open_store
 from sexton.store.protocol import Channel, StoreOptions
 from sexton.store.schema import check_schema
+from sexton_worker.core.wear import WearLimits
 from sexton_worker.heartbeat import HeartbeatLoop
 from sexton_worker.lease_book import LeaseBook
 from sexton_worker.loop import WorkerLoop, WorkerSettings
@@ -53,6 +55,8 @@ class WorkerOptions:
     poll: timedelta = timedelta(seconds=5)
     drain: timedelta = timedelta(seconds=30)
     allow: tuple[str, ...] | None = None
+    python_recycle_runs: int | None = RECYCLE_RUNS
+    python_recycle_memory: int | None = RECYCLE_MEMORY  # bytes
 
 
 class Worker:
@@ -64,7 +68,8 @@ class Worker:
         self._wakeup = clock.wakeup()
         self._book = LeaseBook()
         environment = {**os.environ, WORKER_NAME: options.name}
-        self._execution = ProcessExecution(clock, self._wakeup, slots, environment, options.allow)
+        wear = WearLimits(options.python_recycle_runs, options.python_recycle_memory)
+        self._execution = ProcessExecution(clock, self._wakeup, slots, environment, options.allow, wear)
         # Each connects at its first call, in the thread that uses it.
         self._store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))
         self._heartbeat_store = open_store(

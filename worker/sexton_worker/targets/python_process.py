@@ -63,6 +63,9 @@ class Task:
         return self.order.rules.kill_after.total_seconds()
 
 
+EndOfRun = tuple[Task, float, float, dict[str, Any] | None]  # its start, its end, and unless plain, what was said
+
+
 class PythonChild:
     """One process. Making it starts it, in any thread; raises OSError or ``KilledAtStart``."""
 
@@ -92,7 +95,10 @@ class PythonChild:
         self.is_recalling = False  # "forget" was sent and not answered
         self.is_late = False
         self.is_quick = False  # all that is in the hand
-        self.has_slot = False
+        self.has_slot = False  # a spare has none until it gets a run
+        self.runs = 0  # that have ended here
+        self.is_due = False  # see python_recycling
+        self.is_replaced = False
         self.muted: set[int] = set()  # outputs not watched, for somebody writes while no run is there
         self.outbox = bytearray()
         self._received = b""
@@ -155,9 +161,9 @@ class PythonChild:
 
     # --- what it says -----------------------------------------------------------------------------------------------
 
-    def ends(self, now: float) -> list[tuple[Task, float, float, dict[str, Any] | None]]:
+    def ends(self, now: float) -> list[EndOfRun]:
         """The runs that have ended since the last call, with their start, end and, unless plain, what was said."""
-        found: list[tuple[Task, float, float, dict[str, Any] | None]] = []
+        found: list[EndOfRun] = []
         self._read_mail()
         while self.hand:
             token = self.hand[0].token
@@ -171,6 +177,7 @@ class PythonChild:
         if found:
             self.board.note_settled(found[-1][0].token)
             self.has_begun = True
+            self.runs += len(found)
             self.moved_at = self.head_since = now
         return found
 

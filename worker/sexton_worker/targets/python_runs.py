@@ -22,9 +22,11 @@ from typing import Any
 import structlog
 
 from sexton.clock import Clock
+from sexton.job_rules import NO_LIMITS
 from sexton.targets import PythonTarget
 from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
+from sexton_worker.core.wear import WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.child_watch import NEVER
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
@@ -38,7 +40,7 @@ from sexton_worker.targets.supervision import ENDINGS
 from sexton_worker.targets.zygote_keeper import ZygoteKeeper
 
 BOOT_SECONDS = 60.0
-PARTING_SECONDS = 2.0
+LIMITED = "this worker keeps limits for commands only; make the job a command, or take its limits away"
 MOST_TRIES = 3  # processes that ended without beginning the run
 
 
@@ -54,6 +56,7 @@ class PythonRuns:
         tell: Callable[[EndedRun], None],
         freed: Callable[[], None],
         zygote: ZygoteKeeper,
+        wear: WearLimits,
     ) -> None:
         self._clock = clock
         self._lock = lock
@@ -61,7 +64,7 @@ class PythonRuns:
         self._tell = tell
         self._freed = freed
         self._waiting = PythonQueue()
-        self._children = PythonChildren(clock, worker_environment, lock, zygote)
+        self._children = PythonChildren(clock, worker_environment, lock, zygote, wear)
         self._leaving = Leaving(clock, lock, self._note_over)
         self._is_closed = False
         self._watch = self._children.watch
@@ -73,6 +76,9 @@ class PythonRuns:
 
     def add(self, order: RunOrder, target: PythonTarget, arrival: int) -> None:
         """One more that waits; ``next_arrival`` and ``begin_next`` give it a slot in its turn."""
+        if order.rules.limits != NO_LIMITS:
+            self._tell(not_started(order, self._clock.elapsed(), LIMITED))
+            return
         try:
             self._waiting.add(order, target, arrival)
         except (TypeError, ValueError) as error:
@@ -85,7 +91,7 @@ class PythonRuns:
         if self._children.resting():
             return self._waiting.arrival()
         returning = self._children.returning(self._clock.elapsed())
-        if self._waiting.is_quick() and (returning or self._with_room() is not None):
+        if self._waiting.is_quick() and (returning or self._children.with_room(self._waiting.most_with) is not None):
             return None  # one of those will take it, and more of them
         return self._waiting.arrival(self._children.coming + returning)
 
@@ -103,7 +109,7 @@ class PythonRuns:
         """Let children that have only quick runs in hand have more of them; of those that came ``before``, if set."""
         self._forget_expired()
         while (arrival := self._waiting.arrival()) is not None and (before is None or arrival < before):
-            child = self._with_room() if self._waiting.is_quick() else None
+            child = self._children.with_room(self._waiting.most_with) if self._waiting.is_quick() else None
             if child is None:
                 return
             self._give(child)
@@ -138,7 +144,7 @@ class PythonRuns:
             self._is_closed = True
             self._watch.ring()
         self._thread.join()
-        self._children.close(PARTING_SECONDS)
+        self._children.close()
 
     def _forget_expired(self) -> None:
         """What waited so long that its lease may be over must not begin."""
@@ -147,9 +153,6 @@ class PythonRuns:
             self._tell(stopped_before(task.order, now, StopReason.LEASE_LOST))
 
     # --- giving -----------------------------------------------------------------------------------------------------
-
-    def _with_room(self) -> PythonChild | None:
-        return self._children.with_room(self._waiting.most_with)
 
     def _give(self, child: PythonChild) -> None:
         """As many of the first that wait as may go together."""
@@ -164,7 +167,7 @@ class PythonRuns:
 
     def _listen_to(self, child: PythonChild, now: float) -> None:
         was_ready = child.is_ready
-        for task, started, ended, letter in child.ends(now):
+        for task, started, ended, letter in self._children.ends(child, now):
             self._note_end(child, task, started, ended, letter)
         if child.is_late:
             child.is_late = False
@@ -172,7 +175,7 @@ class PythonRuns:
         if child.is_ready and not was_ready:
             self._children.welcome(child)
             self._forget_expired()
-            if self._waiting:
+            if self._waiting and child.has_slot:
                 self._give(child)
         if child.is_ready and not child.hand:
             self._rest(child)
@@ -249,7 +252,7 @@ class PythonRuns:
         self._children.drop(child)
         child.outputs.drain()
         if not child.is_ready:
-            self._note_no_show(child.why_it_died(child.end()))
+            self._note_no_show(child, child.why_it_died(child.end()))
             return
         began_before = child.has_begun
         never_began = child.take_back(len(child.hand))
@@ -275,12 +278,14 @@ class PythonRuns:
                 self._tell(machine_fault(tasks.pop(0).order, self._clock.elapsed(), why))
         self._waiting.again(tasks)
 
-    def _note_no_show(self, why: str, *, is_final: bool = False) -> None:
-        """A child that was sent for will not come: the first that waits has to wait for another, if that may help."""
+    def _note_no_show(self, child: PythonChild | None, why: str) -> None:
+        """A child will not come: the first that waits must wait for another, unless (None) none could be started."""
+        if child is not None and not child.has_slot:
+            return  # a spare
         self._children.coming -= 1
         self._slots.free += 1
         task = self._waiting.pop()
-        if task is not None and is_final:
+        if task is not None and child is None:
             self._tell(machine_fault(task.order, self._clock.elapsed(), why))
         elif task is not None:
             self._try_again([task], why)
@@ -323,7 +328,7 @@ class PythonRuns:
                 more = self._children.start_next()
             except ChildFailed as why:
                 with self._lock:
-                    self._note_no_show(str(why), is_final=True)
+                    self._note_no_show(None, str(why))
                     self._freed()
 
     def _look_after(self, now: float) -> float:
@@ -339,7 +344,7 @@ class PythonRuns:
         if not child.is_ready:
             if now >= child.moved_at + BOOT_SECONDS:
                 self._children.end(child)
-                self._note_no_show(f"did not start within {BOOT_SECONDS:g} s")
+                self._note_no_show(child, f"did not start within {BOOT_SECONDS:g} s")
                 self._freed()
                 return None
             return child.moved_at + BOOT_SECONDS
