@@ -9,6 +9,7 @@ Everywhere else (a command, a script that a job started, a test) the environment
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import threading
@@ -91,7 +92,12 @@ def enter(make: Callable[[], RunContext]) -> None:
     global _at_hand, _strangers
     _at_hand = _Entered(make)
     _inherited.set(_at_hand)
-    _strangers = frozenset(threading.enumerate()) if threading.active_count() > 1 else _NOBODY
+    _strangers = frozenset(threading.enumerate()) if other_threads() else _NOBODY
+
+
+def other_threads() -> int:
+    """How many there are beside the main one: ``threading.active_count`` without its lock, for each run asks."""
+    return _thread._count()
 
 
 def leave() -> None:

@@ -18,7 +18,7 @@ from sexton.jobs import RunRules
 from sexton.store.protocol import Grant
 from sexton.targets import Target
 from sexton_worker.core.runs import EndedRun, StopReason
-from sexton_worker.core.wear import NO_LIMITS, WearLimits
+from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.process_execution import ProcessExecution
 from tests.support.source_tree import ROOT
@@ -75,7 +75,7 @@ class Runs:
         slots: int = 2,
         environment: Mapping[str, str] | None = None,
         allow: Sequence[str] | None = None,
-        wear: WearLimits = NO_LIMITS,
+        wear: WearLimits = NO_WEAR,
     ) -> None:
         clock = SystemClock()
         self.clock = clock
@@ -138,7 +138,8 @@ def zygote_of(worker: int) -> int:
         for name in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
                 stat = Path("/proc", name, "stat").read_text(errors="replace")
-                if "(sexton zygote)" in stat and int(stat.rpartition(")")[2].split()[1]) == worker:
+                state, parent = stat.rpartition(")")[2].split()[:2]
+                if "(sexton zygote)" in stat and int(parent) == worker and state not in "ZX":
                     return int(name)
         return None
 

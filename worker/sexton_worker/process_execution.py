@@ -10,15 +10,18 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from sexton.clock import Clock, Wakeup
+from sexton.job_rules import NO_LIMITS
 from sexton.targets import PythonTarget
 from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.runs import EndedRun, StopReason
-from sexton_worker.core.wear import NO_LIMITS, WearLimits
+from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.command_runs import CommandRuns
 from sexton_worker.targets.ending import not_started
 from sexton_worker.targets.python_runs import PythonRuns
 from sexton_worker.targets.slots import Slots
+
+LIMITED = "this worker keeps limits for commands only; make the job a command, or take its limits away"
 
 
 class ProcessExecution:
@@ -31,7 +34,7 @@ class ProcessExecution:
         slots: int,
         worker_environment: Mapping[str, str],
         allow: Sequence[str] | None = None,
-        wear: WearLimits = NO_LIMITS,
+        wear: WearLimits = NO_WEAR,
     ) -> None:
         self._clock = clock
         self._wakeup = wakeup
@@ -51,6 +54,8 @@ class ProcessExecution:
                 target = order.rules.target
                 if self._allow is not None and (refused := refusal(target, self._allow)):
                     self._tell(not_started(order, self._clock.elapsed(), refused))
+                elif isinstance(target, PythonTarget) and order.rules.limits != NO_LIMITS:
+                    self._tell(not_started(order, self._clock.elapsed(), LIMITED))
                 elif isinstance(target, PythonTarget):
                     self._python.add(order, target, self._arrivals)
                 else:

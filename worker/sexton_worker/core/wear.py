@@ -20,4 +20,4 @@ class WearLimits:
         return (self.runs is not None and runs >= self.runs) or (self.memory is not None and memory >= self.memory)
 
 
-NO_LIMITS = WearLimits()
+NO_WEAR = WearLimits()

@@ -22,7 +22,7 @@ import types
 from collections.abc import Awaitable, Iterator
 from typing import Any
 
-from sexton.run_context import ask_to_stop
+from sexton.run_context import ask_to_stop, other_threads
 from sexton_worker.targets.surroundings import Request
 
 LONGEST_ERROR = 2000
@@ -32,6 +32,7 @@ THREADS_END_WITHIN = 1.0  # seconds
 _OF_GENERATORS = 0x20 | 0x200  # CO_GENERATOR, CO_ASYNC_GENERATOR: inspect takes long to load
 _OWN_FILES = (__file__, importlib.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 
+_NO_THREADS: frozenset[threading.Thread] = frozenset()
 _told: set[str] = set()  # import errors whose traceback was printed
 
 
@@ -46,7 +47,7 @@ class Ended(Exception):
 
 def call(request: Request) -> tuple[dict[str, Any] | None, bool]:
     """Call what the request names: its end as a message, None if it succeeded; whether the process may go on."""
-    known: frozenset[threading.Thread] = frozenset()
+    known = _NO_THREADS
     try:
         function = _load(request.reference)
         known = _threads()
@@ -73,7 +74,7 @@ def _load(reference: str) -> Any:
     """The function. A module that failed to load is loaded anew each time: it may have been mended meanwhile."""
     module_name, _, path = reference.partition(":")
     try:
-        target: Any = importlib.import_module(module_name)
+        target: Any = sys.modules.get(module_name) or importlib.import_module(module_name)
     except BaseException as error:
         raise Ended("not started", _why_not_loaded(reference, module_name, error), error) from error
     try:
@@ -163,13 +164,12 @@ def _tell_result(result: object) -> None:
 
 
 def _threads() -> frozenset[threading.Thread]:
-    return frozenset(threading.enumerate()) if threading.active_count() > 1 else frozenset()
+    return frozenset(threading.enumerate()) if other_threads() else _NO_THREADS
 
 
 def _end_threads(known: frozenset[threading.Thread]) -> None:
     """The run is over when its threads have ended, as a program would be. Raises ``Ended`` if they do not."""
-    left = _left(known)
-    if not left:
+    if not (left := _left(known)):
         return
     until = time.monotonic() + THREADS_END_WITHIN
     for thread in left:
@@ -183,7 +183,7 @@ def _end_threads(known: frozenset[threading.Thread]) -> None:
 
 def _left(known: frozenset[threading.Thread]) -> list[threading.Thread]:
     """The threads that the run began and that would keep a program from ending. Pools keep theirs for the next call."""
-    if threading.active_count() == 1:
+    if not other_threads():
         return []
     pools = sys.modules.get("concurrent.futures.thread")
     pooled = getattr(pools, "_threads_queues", ())

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from sexton.run_context import RunContext, enter, leave
 
-
 # As targets/environment.py has them, which takes long to load.
 WORKER_PID = "SEXTON_WORKER_PID"
 WORKER_NAME = "SEXTON_WORKER"
@@ -104,7 +103,8 @@ class Surroundings:
             os.environ.clear()
             os.environ.update(self._own)
             self._job = ""
-        return not any(stream.closed for stream in self._streams)
+        stdin, stdout, stderr = self._streams
+        return not (stdin.closed or stdout.closed or stderr.closed)
 
     def _is_at_home(self) -> bool:
         try:
