@@ -60,6 +60,10 @@ class LeaseBook:
         with self._lock:
             return {token: holding.until for token, holding in self._held.items() if now < holding.until}
 
+    def lapsed(self, now: float) -> tuple[int, ...]:
+        """The tokens whose runs must not outlive their leases, which have run out by this worker's clock."""
+        return tuple(one.token for one in self.holdings() if one.ends_with_lease and now >= one.until)
+
     def count(self) -> int:
         with self._lock:
             return len(self._held)

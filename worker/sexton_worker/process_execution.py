@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from sexton.clock import Clock, Wakeup
-from sexton.job_rules import NO_LIMITS
+from sexton.job_rules import NO_LIMITS as NO_RUN_LIMITS
 from sexton.targets import PythonTarget
 from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.runs import EndedRun, StopReason
@@ -54,7 +54,7 @@ class ProcessExecution:
                 target = order.rules.target
                 if self._allow is not None and (refused := refusal(target, self._allow)):
                     self._tell(not_started(order, self._clock.elapsed(), refused))
-                elif isinstance(target, PythonTarget) and order.rules.limits != NO_LIMITS:
+                elif isinstance(target, PythonTarget) and order.rules.limits != NO_RUN_LIMITS:
                     self._tell(not_started(order, self._clock.elapsed(), LIMITED))
                 elif isinstance(target, PythonTarget):
                     self._python.add(order, target, self._arrivals)

@@ -76,8 +76,10 @@ def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float,
         supervision.watch()
         supervision.end_group()
         child.outputs.drain()
+        is_cut = child.board.cut() == order.token
         code = child.end()
-        return ended_process(order, supervision, code, child.outputs, started, clock.elapsed(), Ending.RAISED)
+        ended = ended_process(order, supervision, code, child.outputs, started, clock.elapsed(), Ending.RAISED)
+        return cut(order, ended) if is_cut else ended
     except Exception as error:
         # A fault of Sexton's own, or of the machine: this run's, and no other's.
         structlog.get_logger("sexton.worker.execution").exception("run.fault", job=order.job, token=order.token)

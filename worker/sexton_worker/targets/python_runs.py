@@ -22,7 +22,6 @@ from typing import Any
 import structlog
 
 from sexton.clock import Clock
-from sexton.job_rules import NO_LIMITS
 from sexton.targets import PythonTarget
 from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
@@ -40,7 +39,6 @@ from sexton_worker.targets.supervision import ENDINGS
 from sexton_worker.targets.zygote_keeper import ZygoteKeeper
 
 BOOT_SECONDS = 60.0
-LIMITED = "this worker keeps limits for commands only; make the job a command, or take its limits away"
 MOST_TRIES = 3  # processes that ended without beginning the run
 
 
@@ -76,9 +74,6 @@ class PythonRuns:
 
     def add(self, order: RunOrder, target: PythonTarget, arrival: int) -> None:
         """One more that waits; ``next_arrival`` and ``begin_next`` give it a slot in its turn."""
-        if order.rules.limits != NO_LIMITS:
-            self._tell(not_started(order, self._clock.elapsed(), LIMITED))
-            return
         try:
             self._waiting.add(order, target, arrival)
         except (TypeError, ValueError) as error:

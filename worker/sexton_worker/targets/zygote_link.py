@@ -24,10 +24,11 @@ from sexton_worker.zygote.roster import Roster
 _PACKAGES = Path(sexton_worker.__file__).parent.parent
 _PIECE = 1 << 18
 _INTERPRETER = (sys.executable, "-I", "-S", "-c")
-_ZYGOTE = """
+_PROGRAM = "sexton_worker.zygote.process"
+_ZYGOTE = f"""
 import sys
 sys.path.append(sys.argv[1])
-from sexton_worker.zygote.process import run
+from {_PROGRAM} import run
 run(sys.argv[2:])
 """
 # To be a subreaper outlasts exec: so it is arranged by an interpreter that loads what that takes, and the zygote is

@@ -18,7 +18,7 @@ from sexton_worker.zygote.roster import Roster
 # Ignored by every Python interpreter, and so by what it starts, unless this is undone.
 _AS_USUAL = (signal.SIGPIPE, signal.SIGXFSZ)
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
-CPU_GRACE = 5  # seconds of processor time between SIGXCPU and SIGKILL
+CPU_GRACE = 2  # seconds of processor time between SIGXCPU and SIGKILL
 
 
 class NotStarted(Exception):
