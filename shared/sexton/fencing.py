@@ -194,7 +194,7 @@ def _commits_at_once(connection: Connection) -> bool:
         return not getattr(driver, "in_transaction", True)
     detect = getattr(connection.dialect, "detect_autocommit_setting", None)  # of SQLAlchemy 2.0.43 and later
     if detect is not None:
-        with contextlib.suppress(NotImplementedError):
+        with contextlib.suppress(Exception):  # a dialect may have it and not know
             return bool(detect(driver))
     return getattr(driver, "autocommit", False) is True
 

@@ -39,7 +39,7 @@ def users(postgres_url: str, processes: ProcessGroup) -> Iterator[Engine]:
 
 def settled_by(users: Engine, table: str) -> int:
     with users.begin() as connection:
-        return connection.execute(select(balances(table).c.settled_by)).scalar_one()  # type: ignore[no-any-return]
+        return connection.execute(select(balances(table).c.settled_by)).scalar_one()  # type: ignore[no-any-return]  # a column
 
 
 def test_a_frozen_worker_that_wakes_up_writes_where_nothing_guards_and_nowhere_else(

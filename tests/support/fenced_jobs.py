@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import threading
 from pathlib import Path
 
 from sqlalchemy import Column, Integer, MetaData, Table, create_engine, insert, update
@@ -36,7 +36,7 @@ def settle(url: str, folder: str) -> None:
     run = context()
     Path(folder, f"begun-{run.token}").write_text(str(os.getpid()))
     while run.attempt == 1 and not Path(folder, "gate").exists():
-        time.sleep(0.02)
+        threading.Event().wait(0.02)
     became = "written"
     try:
         engine = create_engine(url)

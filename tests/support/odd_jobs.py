@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -88,14 +87,14 @@ def leave_asker_behind(note: str) -> None:
 def let_asker_ask(note: str) -> None:
     _asked.set()
     while not Path(note).exists() or not Path(note).read_text():
-        time.sleep(0.01)
+        threading.Event().wait(0.01)
     print(Path(note).read_text())
 
 
 def return_when_cancelled(note: str) -> None:
     while not context().cancelled:
         Path(note).touch()
-        time.sleep(0.01)
+        threading.Event().wait(0.01)
     Path(note).write_text("returned")
 
 
@@ -135,7 +134,7 @@ def leave_thread_at_work() -> None:
 
 def leave_thread_that_ends() -> None:
     def end_soon() -> None:
-        time.sleep(0.05)
+        threading.Event().wait(0.05)
         print("thread done")
 
     threading.Thread(target=end_soon).start()
