@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -56,22 +57,49 @@ def test_a_process_that_keeps_too_much_memory_is_replaced() -> None:
 def test_a_crowd_of_runs_over_processes_that_wear_out_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """The backlog is never empty, so that no process comes to rest by itself."""
     log = tmp_path / "log"
-    given: list[str] = []
     log.touch()
+    given: list[str] = []
+    tokens: deque[int] = deque()
     with Runs(slots=1, wear=WearLimits(runs=20)) as runs:
 
-        def crowd() -> bool:
+        def feed() -> bool:
             names = [f"{len(given) + number}" for number in range(100)]
             given.extend(names)
             orders = [PythonTarget("tests.support.work_module:act", (str(log), name)) for name in names]
-            for token in runs.start_together(*orders):
-                assert runs.end_of(token).exit_code == 0
-            return len({process for _, process in noted(log)}) > 2
+            tokens.extend(runs.start_together(*orders))
+            while len(tokens) > 100:
+                assert runs.end_of(tokens.popleft()).exit_code == 0
+            processes = {int(process) for _, process in noted(log)}
+            return sum(not is_alive(process) for process in processes) >= 2
 
-        eventually(crowd, WITHIN, "two were replaced")
+        eventually(feed, WITHIN, "two were replaced")
+        for token in tokens:
+            assert runs.end_of(token).exit_code == 0
         eventually(lambda: len(list(runs.execution._python._children)) <= 2, WITHIN, "few are left")
         assert runs.execution._slots.free == 1
     assert sorted(name for name, _ in noted(log)) == sorted(given)
+
+
+def test_a_spare_that_is_ready_begins_nothing_without_a_slot(tmp_path: Path) -> None:
+    """The worn process is in a long run, and holds the only one."""
+    with Runs(slots=1, wear=WearLimits(runs=1)) as runs:
+        wait = PythonTarget("tests.support.odd_jobs:wait_for", (str(tmp_path / "gate"),))
+        quick, long, behind = runs.start_together(TELL_PID, wait, TELL_PID)  # so that they follow at once
+        first = pid(runs.end_of(quick))
+        children = runs.execution._python._children
+
+        def spare_is_ready() -> bool:
+            runs.execution.finished()
+            return any(child.is_ready and child.group.pid != first for child in children)
+
+        eventually(spare_is_ready, WITHIN, "the spare is ready")
+        with runs.execution._lock:
+            assert [child.hand for child in children if child.group.pid != first] == [deque()]
+            assert runs.execution._slots.free == 0
+        (tmp_path / "gate").touch()
+        assert runs.end_of(long).exit_code == 0
+        assert pid(runs.end_of(behind)) != first
+        assert runs.execution._slots.free == 1
 
 
 def noted(log: Path) -> list[list[str]]:

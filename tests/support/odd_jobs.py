@@ -164,3 +164,8 @@ _kept: list[bytes] = []
 
 def ask_once() -> None:
     print(context().cancelled)
+
+
+def wait_for(gate: str) -> None:
+    while not Path(gate).exists():
+        threading.Event().wait(0.01)
