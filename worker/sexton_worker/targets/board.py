@@ -28,7 +28,8 @@ _RING_AT = 64
 _GIVEN = struct.Struct("qddq")  # token, seconds that it may take, seconds from SIGTERM to SIGKILL, check
 _GIVEN_AT = _RING_AT + RING * _ENDED.size
 _CUT_AT = _GIVEN_AT + RING * _GIVEN.size  # the token of the run that the zygote ended
-SIZE = _CUT_AT + _COUNT.size
+_HAND_AT = _CUT_AT + _COUNT.size
+SIZE = _HAND_AT + _GIVEN.size
 
 
 class Board:
@@ -102,15 +103,15 @@ class Board:
         self.takings += 1
         _COUNT.pack_into(self._memory, _TAKEN_AT, self.takings)
 
+    def note_hand(self, longest: float, kill_after: float) -> None:
+        """What holds for all that the child gets until its hands are empty, but where ``note_given`` says otherwise."""
+        _GIVEN.pack_into(self._memory, _HAND_AT, 0, longest, kill_after, hash((0, longest, kill_after)))
+
     def note_given(self, token: int, longest: float, kill_after: float) -> None:
         """The child gets this run, which may take so many seconds."""
         offset = _GIVEN_AT + self._given * _GIVEN.size
         _GIVEN.pack_into(self._memory, offset, token, longest, kill_after, hash((token, longest, kill_after)))
         self._given = (self._given + 1) % RING
-
-    def note_taken_back(self, count: int) -> None:
-        """The last so many of those given are the child's no more."""
-        self._given = (self._given - count) % RING
 
     def note_settled(self, token: int) -> None:
         """The end of this run has been heard."""
@@ -136,8 +137,9 @@ class Board:
         if any(ended == token and noted == hash((ended, *at)) for ended, *at, noted in _ENDED.iter_unpack(ring)):
             return None
         given = self._memory[_GIVEN_AT : _GIVEN_AT + RING * _GIVEN.size]
-        for one, longest, kill_after, noted in _GIVEN.iter_unpack(given):
-            if one == token and noted == hash((one, longest, kill_after)):
+        hand = self._memory[_HAND_AT : _HAND_AT + _GIVEN.size]
+        for one, longest, kill_after, noted in _GIVEN.iter_unpack(given + hand):
+            if one in (token, 0) and noted == hash((one, longest, kill_after)):
                 return token, started, longest, kill_after
         return None
 

@@ -21,6 +21,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from sexton_worker.core.chunks import STALL_SECONDS
@@ -88,6 +89,7 @@ class PythonChild:
             self.group, self.outputs = launch(arguments, environment, pass_fds=descriptors, pipe_bytes=PIPE_BYTES)
             self._ends = ours.pop_all()
         self.hand: deque[Task] = deque()
+        self._most_may = timedelta(0), timedelta(0)
         self.moved_at = now  # when it last was seen to begin or end something
         self.head_since = now
         self.has_begun = False  # anything, ever
@@ -118,11 +120,21 @@ class PythonChild:
         if not self.hand:
             self.head_since = self.moved_at = now
         self.hand.extend(tasks)
-        for task in tasks:
-            self.board.note_given(task.token, task.longest, task.kill_after)
+        self._note_times(tasks)
         os.eventfd_write(self.permits, len(tasks))
         runs = ",".join(task.line for task in tasks)
         self.send(f'{{"at":{now!r},"taken":{self.board.takings},"runs":[{runs}]}}\n'.encode())
+
+    def _note_times(self, tasks: Sequence[Task]) -> None:
+        """For the zygote, which must know of each how long it may take. Most hands are all alike."""
+        if len(self.hand) == len(tasks):
+            first = tasks[0]
+            self._most_may = first.order.rules.max_runtime, first.order.rules.kill_after
+            self.board.note_hand(first.longest, first.kill_after)
+        for task in tasks:
+            rules = task.order.rules
+            if (rules.max_runtime, rules.kill_after) != self._most_may:
+                self.board.note_given(task.token, task.longest, task.kill_after)
 
     def let_go_on(self) -> None:
         """The output of the run that ended last has been taken."""
@@ -138,7 +150,6 @@ class PythonChild:
                 os.eventfd_read(self.permits)
                 count += 1
         taken = [self.hand.pop() for _ in range(count)]
-        self.board.note_taken_back(count)
         if taken or must_answer:
             self.is_recalling = True
             self.send(b'{"forget":%d}\n' % count)
