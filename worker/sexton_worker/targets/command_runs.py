@@ -197,7 +197,8 @@ class CommandRuns:
             return
         is_gone = link.exit_fileno() in ready
         if link.fileno() in ready or is_gone:
-            self._hear(link)
+            while self._hear(link) and is_gone:
+                pass  # all that it has left
             self.flush()
         if is_gone:
             self._note_loss()
@@ -205,8 +206,10 @@ class CommandRuns:
             self.zygote.ask()
         self._freed()
 
-    def _hear(self, link: ZygoteLink) -> None:
-        for kind, body in link.receive() or ():
+    def _hear(self, link: ZygoteLink) -> bool:
+        """Whether it said something."""
+        said = link.receive()
+        for kind, body in said:
             if kind != frames.ENDED:
                 continue
             end = frames.end_in(body)
@@ -214,6 +217,7 @@ class CommandRuns:
                 self._places.append(sent.place)
                 self._slots.free += 1
                 self._tell(ended_command(sent.waiting.order, end, sent.reason, self._clean))
+        return bool(said)
 
     def _note_loss(self) -> None:
         """The zygote is gone: its runs are ended, or begin again if they had not begun."""

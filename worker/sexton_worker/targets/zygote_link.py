@@ -65,8 +65,10 @@ class ZygoteLink:
                     *_INTERPRETER, _LAUNCHER, *_INTERPRETER, _ZYGOTE,
                     str(_PACKAGES), *map(str, descriptors), str(places),
                 ],
+                # All three must be there: what the zygote opens may not get their numbers.
                 stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno() if _has_descriptor(sys.stderr) else None,
+                stdout=_complaints(),
+                stderr=_complaints(),
                 env={"PATH": os.defpath},
                 pass_fds=descriptors,
                 start_new_session=True,
@@ -133,20 +135,16 @@ class ZygoteLink:
         except OSError:
             outbox.clear()
 
-    def receive(self) -> list[tuple[int, bytes]] | None:
-        """The frames that came since the last call; None: it is gone."""
+    def receive(self) -> list[tuple[int, bytes]]:
+        """The frames that came since the last call. Of its end the watch will tell."""
         found: list[tuple[int, bytes]] = []
-        try:
+        with contextlib.suppress(OSError, frames.FrameTooLarge):
             while piece := self._control.recv(_PIECE):
+                self.unanswered = 0
                 found += self._frames.feed(piece)
                 if len(piece) < _PIECE:
-                    self.unanswered = 0
-                    return found
-        except BlockingIOError:
-            return found
-        except (OSError, frames.FrameTooLarge):
-            pass
-        return found or None
+                    break
+        return found
 
     # --- its end ----------------------------------------------------------------------------------------------------
 
@@ -168,8 +166,9 @@ class ZygoteLink:
         return code
 
 
-def _has_descriptor(stream: object) -> bool:
+def _complaints() -> int:
+    """Where its own tracebacks go."""
     try:
-        return isinstance(stream.fileno(), int)  # type: ignore[attr-defined]  # whatever stands there
-    except Exception:
-        return False
+        return sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):  # there is no standard error
+        return subprocess.DEVNULL

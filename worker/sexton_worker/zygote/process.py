@@ -25,7 +25,7 @@ from sexton_worker.zygote.roster import Roster
 from sexton_worker.zygote.waiting import Waiting, elapsed
 
 _PIECE = 1 << 18
-_MOST_DESCRIPTORS = 8  # that come with one piece: two a frame
+_MOST_DESCRIPTORS = 2  # that come with one frame
 _DEAF_TO = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _NAME = b"sexton zygote"
 
@@ -49,7 +49,7 @@ class Zygote:
         self._waiting = Waiting()
         self._waiting.add(control, self)
         self._frames = frames.FrameBuffer()
-        self._descriptors: list[int] = []  # that came and have yet to be asked for
+        self._descriptors: list[tuple[int, int] | None] = []  # that came before their frame; None: they did not
         self._outbox = bytearray()
         self._is_writing = False
         self._is_alone = False
@@ -87,13 +87,13 @@ class Zygote:
             return
         try:
             room = _socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
-            piece, extra, _, _ = self._control.recvmsg(_PIECE, room, _socket.MSG_CMSG_CLOEXEC)
+            piece, extra, flags, _ = self._control.recvmsg(_PIECE, room, _socket.MSG_CMSG_CLOEXEC)
         except BlockingIOError:
             return
         except OSError:  # the worker died with something unread
-            piece, extra = b"", []
-        for _, _, data in extra:
-            self._descriptors += array.array("i", data[: len(data) - len(data) % 4])
+            piece, extra, flags = b"", [], 0
+        if extra or flags & _socket.MSG_CTRUNC:
+            self._take_descriptors([data for _, _, data in extra])
         if not piece:
             self._part(now)
             return
@@ -103,15 +103,24 @@ class Zygote:
         except frames.FrameTooLarge:  # not a worker's word
             self._part(now)
 
+    def _take_descriptors(self, found: list[bytes]) -> None:
+        """Those of one frame, for the kernel hands out no more at a time; they may be cut short for want of room."""
+        came = [descriptor for data in found for descriptor in array.array("i", data[: len(data) // 4 * 4])]
+        if len(came) == 2:
+            self._descriptors.append((came[0], came[1]))
+            return
+        for descriptor in came:
+            os.close(descriptor)
+        self._descriptors.append(None)
+
     def _obey(self, kind: int, body: bytes, now: float) -> None:
         if kind == frames.RUN:
             self._commands.begin(frames.order_in(body), elapsed())
         elif kind == frames.STOP:
             token, is_urgent = frames.stop_in(body)
             self._commands.stop(token, now, is_urgent=is_urgent)
-        elif kind == frames.WATCH and len(self._descriptors) >= 2:  # else there was no room for them
-            pidfd, board = self._descriptors.pop(0), self._descriptors.pop(0)
-            self._python.add(frames.watched_in(body), pidfd, board)
+        elif kind == frames.WATCH and (descriptors := self._descriptors.pop(0)) is not None:
+            self._python.add(frames.watched_in(body), *descriptors)
         elif kind == frames.PING:
             self._outbox += frames.PONG_FRAME
 
