@@ -38,6 +38,7 @@ class WarningKind(StrEnum):
     SECRET = "secret"  # noqa: S105 - the name of a warning
     PAUSED = "paused"
     NEVER = "never"
+    CALL = "call"
 
 
 @dataclass(frozen=True, slots=True)
