@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import resource
 import signal
 import sys
 import threading
@@ -124,6 +125,7 @@ def interrupt() -> None:
 
 def crash() -> None:
     """As a fault in a library written in C."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     print("before", flush=True)
     ctypes.string_at(0)
 

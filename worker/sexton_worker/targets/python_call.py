@@ -27,7 +27,7 @@ from sexton_worker.targets.surroundings import Request
 
 LONGEST_ERROR = 2000
 LARGEST_RESULT = 16 * 1024  # bytes of JSON
-THREADS_END_WITHIN = 1.0  # seconds
+THREADS_END_WITHIN = 5.0  # seconds
 
 _OF_GENERATORS = 0x20 | 0x200  # CO_GENERATOR, CO_ASYNC_GENERATOR: inspect takes long to load
 _OWN_FILES = (__file__, importlib.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
