@@ -77,6 +77,29 @@ def test_the_runs_of_a_frozen_worker_end_at_their_deadlines(trial: WorkerTrial, 
     trial.await_states(after, State.SUCCEEDED)
 
 
+def test_what_must_not_outlive_its_lease_does_not_though_the_worker_is_frozen(
+    trial: WorkerTrial, tmp_path: Path
+) -> None:
+    """At most once: when the claim has been given up as lost, nothing of it runs any more. Others go on."""
+    trial.set(lease="6s", heartbeat="1s")
+    once = trial.job(
+        endless(tmp_path / "once", "exit"), on_worker_lost=OnWorkerLost.FAIL, columns={"at_most_once": True}
+    )
+    other = trial.job(f"echo $$ > {tmp_path}/other; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done")
+    worker = trial.start_worker()
+    pids = pid_in(tmp_path / "once"), pid_in(tmp_path / "other")
+    first = trial.lease_of(once)
+    eventually(lambda: (trial.lease_of(once) - first).total_seconds() > 6, LONG, "the lease is renewed for longer")
+    assert all(map(is_alive, pids))
+    worker.freeze()
+    gone(pids[0])
+    assert is_alive(pids[1])
+    worker.thaw()
+    (tmp_path / "go").touch()
+    trial.await_states(once, State.LOST)
+    trial.await_states(other, State.SUCCEEDED)
+
+
 def test_nothing_of_a_dead_worker_lives_on(trial: WorkerTrial, tmp_path: Path) -> None:
     notes = [tmp_path / name for name in ("command", "stubborn", "python", "resting")]
     trial.job(endless(notes[0], f"touch {tmp_path}/polite; exit"))

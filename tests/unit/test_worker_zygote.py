@@ -125,15 +125,17 @@ def test_a_roster_tells_what_may_have_begun_and_why_a_process_failed() -> None:
     memory = Roster.descriptor(2)
     worker, zygote = Roster(os.dup(memory), 2), Roster(memory, 2)
     assert worker.begun(1, 7) is None
-    zygote.note(1, 7, 5.5)
+    zygote.note(1, 7, 5.5, 30.0)
     assert worker.begun(1, 7) == (0, 5.5)
+    worker.note_lease(1, 40.0)
+    assert (zygote.lease(1), zygote.lease(0)) == (40.0, 0.0)
     zygote.note_process(1, 4711)
     zygote.note_failure(1, frames.NO_FOLDER, errno.ENOENT)
     assert worker.begun(1, 7) == (4711, 5.5)
     assert zygote.failure(1) == (frames.NO_FOLDER, errno.ENOENT)
     assert worker.begun(1, 8) is None
     assert worker.begun(0, 7) is None
-    zygote.note(1, 8, 6.5)
+    zygote.note(1, 8, 6.5, float("inf"))
     assert zygote.failure(1) == (0, 0)
     worker.close()
     zygote.close()

@@ -7,7 +7,7 @@ over which another thread watches (``targets/python_runs.py``).
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sexton.clock import Clock, Wakeup
 from sexton.job_rules import NO_LIMITS as NO_RUN_LIMITS
@@ -25,7 +25,8 @@ LIMITED = "this worker keeps limits for commands only; make the job a command, o
 
 
 class ProcessExecution:
-    """An ``Execution``. ``worker_environment``: what jobs may inherit a little of; ``allow``: see ``allow_list``."""
+    """An ``Execution``. ``worker_environment``: what jobs may inherit a little of; ``allow``: see ``allow_list``;
+    ``leases``: until when the runs may go on that must not outlive theirs, by token and the elapsed clock."""
 
     def __init__(
         self,
@@ -35,6 +36,7 @@ class ProcessExecution:
         worker_environment: Mapping[str, str],
         allow: Sequence[str] | None = None,
         wear: WearLimits = NO_WEAR,
+        leases: Callable[[], Mapping[int, float]] = dict,
     ) -> None:
         self._clock = clock
         self._wakeup = wakeup
@@ -44,7 +46,7 @@ class ProcessExecution:
         self._arrivals = 0
         self._ended: list[EndedRun] = []
         shared = (clock, worker_environment, self._lock, self._slots, self._tell, self._begin_waiting)
-        self._commands = CommandRuns(*shared)
+        self._commands = CommandRuns(*shared, leases)
         self._python = PythonRuns(*shared, self._commands.zygote, wear)
 
     def start(self, *orders: RunOrder) -> None:

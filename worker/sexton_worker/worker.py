@@ -69,7 +69,9 @@ class Worker:
         self._book = LeaseBook()
         environment = {**os.environ, WORKER_NAME: options.name}
         wear = WearLimits(options.python_recycle_runs, options.python_recycle_memory)
-        self._execution = ProcessExecution(clock, self._wakeup, slots, environment, options.allow, wear)
+        self._execution = ProcessExecution(
+            clock, self._wakeup, slots, environment, options.allow, wear, self._book.binding
+        )
         # Each connects at its first call, in the thread that uses it.
         self._store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))
         self._heartbeat_store = open_store(

@@ -39,6 +39,7 @@ def order_for(run: RunOrder, place: int, clean: Mapping[str, str]) -> Order:
         begin_by=run.begin_by,
         max_runtime=rules.max_runtime.total_seconds(),
         kill_after=rules.kill_after.total_seconds(),
+        lease=run.begin_by if run.grant.at_most_once else float("inf"),
         cwd=None if rules.cwd is None else _bytes(rules.cwd),
         stdin=None if rules.stdin is None else rules.stdin.encode(),
         memory=frames.UNLIMITED if limits.memory is None else limits.memory,
@@ -91,6 +92,8 @@ def _ran(run: RunOrder, end: End, reason: StopReason | None) -> EndedRun:
     match end.why:
         case frames.TIMED_OUT:
             ending = Ending.TIMED_OUT
+        case frames.LEASE_OVER:
+            ending = Ending.LEASE_LOST
         case frames.STOPPED:
             ending = ENDINGS[reason or StopReason.GIVEN_BACK]
         case _:

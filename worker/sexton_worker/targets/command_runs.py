@@ -36,6 +36,7 @@ from sexton_worker.zygote import frames
 
 MOST_TRIES = 3  # zygotes that were lost before they began the run
 CLOSE_SECONDS = 15.0
+LEASE_SECONDS = 1.0
 
 
 class _Waiting:
@@ -58,7 +59,8 @@ class _Sent:
 
 
 class CommandRuns:
-    """``tell`` takes each end; ``freed`` is called when slots have become free. Both under ``lock``."""
+    """``tell`` takes each end; ``freed`` is called when slots have become free. Both under ``lock``. ``leases``: until
+    when the runs may go on that must not outlive theirs, by token and the elapsed clock."""
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class CommandRuns:
         slots: Slots,
         tell: Callable[[EndedRun], None],
         freed: Callable[[], None],
+        leases: Callable[[], Mapping[int, float]],
     ) -> None:
         self._clock = clock
         self._clean = clean_environment(worker_environment)
@@ -75,10 +78,12 @@ class CommandRuns:
         self._slots = slots
         self._tell = tell
         self._freed = freed
+        self._leases = leases
         self._waiting: deque[_Waiting] = deque()
         self._sent: dict[int, _Sent] = {}  # by token, as below
         self._vanishing: set[int] = set()  # whose zygote was lost
         self._places = list(range(slots.free))
+        self._asked_at = 0.0
         self._is_closed = False
         self._log = structlog.get_logger("sexton.worker.execution")
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -176,7 +181,7 @@ class CommandRuns:
         while not self._is_closed:
             try:
                 with self._lock:
-                    seconds = self.zygote.keep() or PING_SECONDS
+                    seconds = min(self.zygote.keep() or PING_SECONDS, self._note_leases())
                     poll, link = select.poll(), self.zygote.present
                     poll.register(self._bell, select.POLLIN)
                     if link is not None:
@@ -203,8 +208,27 @@ class CommandRuns:
         if is_gone:
             self._note_loss()
         elif not ready and self._sent:
-            self.zygote.ask()
+            self._ask()
         self._freed()
+
+    def _note_leases(self) -> float:
+        """Let the zygote see what has been renewed; the seconds until there may be more of that."""
+        link = self.zygote.present
+        leased = [sent for sent in self._sent.values() if sent.waiting.order.grant.at_most_once]
+        if link is None or not leased:
+            return PING_SECONDS
+        leases = self._leases()
+        for sent in leased:
+            if (lease := leases.get(sent.waiting.order.token)) is not None:
+                link.note_lease(sent.place, lease)
+        return LEASE_SECONDS
+
+    def _ask(self) -> None:
+        """If it is time to."""
+        now = self._clock.elapsed()
+        if now - self._asked_at >= PING_SECONDS:
+            self._asked_at = now
+            self.zygote.ask()
 
     def _hear(self, link: ZygoteLink) -> bool:
         """Whether it said something."""

@@ -152,6 +152,10 @@ class ZygoteLink:
         """Process (0: not known) and start of the run, if it may have begun; of a zygote that has exited."""
         return self._roster.begun(place, token)
 
+    def note_lease(self, place: int, lease: float) -> None:
+        """The run there may go on until then (elapsed seconds); costs no word."""
+        self._roster.note_lease(place, lease)
+
     def kill(self) -> None:
         """It will have exited in a moment; ``end`` must follow."""
         self._group.signal(signal.SIGKILL)

@@ -21,6 +21,7 @@ from sexton_worker.zygote.family import Census, Process, Spare, send, send_group
 from sexton_worker.zygote.frames import (
     BY_ITSELF,
     KILLED_AT_ONCE,
+    LEASE_OVER,
     RAN,
     STOPPED,
     TIMED_OUT,
@@ -35,6 +36,7 @@ from sexton_worker.zygote.waiting import Waiting, elapsed
 PIECE = 64 * 1024
 LOOK_AGAIN = 0.05  # seconds between looks at what is left of a run whose leader is gone
 URGENT_KILL_AFTER = 5.0  # seconds; when the worker itself ends, or is dead
+LEASE_GRACE = 1.0  # seconds after its end in which the worker itself may stop the run
 GIVE_UP_AFTER = 5.0  # seconds of SIGKILL; who still lives then waits for a device, or is another user's
 
 _NEVER = float("inf")
@@ -43,7 +45,7 @@ _MARKS = (b"SEXTON_TOKEN", b"SEXTON_WORKER_PID")
 
 class _Command:
     __slots__ = (
-        "code", "deadline", "is_killed", "kill_after", "kill_at", "known", "look_at", "marks", "pid", "place",
+        "code", "deadline", "is_killed", "kill_after", "kill_at", "known", "lease", "look_at", "marks", "pid", "place",
         "since", "streams", "tails", "token", "why",
     )  # fmt: skip
 
@@ -53,6 +55,7 @@ class _Command:
         self.pid = pid
         self.since = since
         self.deadline = since + order.max_runtime
+        self.lease = order.lease
         self.kill_after = order.kill_after
         self.marks = {name + b"=" + order.env[name] for name in _MARKS if name in order.env} or {
             b"\0"
@@ -69,7 +72,7 @@ class _Command:
 
 def _due(command: _Command) -> float:
     if command.kill_at == _NEVER:
-        return command.deadline
+        return min(command.deadline, command.lease + LEASE_GRACE)
     return command.look_at if command.is_killed else min(command.look_at, command.kill_at)
 
 
@@ -99,7 +102,7 @@ class Commands:
         if now >= order.begin_by:
             self.ends.append(End(order.token, TOO_LATE, now, now))
             return
-        self._roster.note(order.place, order.token, now)
+        self._roster.note(order.place, order.token, now, order.lease)
         try:
             pid, *streams = start(order, self._roster)
         except NotStarted as error:
@@ -109,7 +112,7 @@ class Commands:
         command = _Command(order, pid, now, (stdout, stderr))
         self._roster.note_process(order.place, pid)
         self._by_pid[pid] = self._by_token[order.token] = command
-        self._next_due = min(self._next_due, command.deadline)
+        self._next_due = min(self._next_due, _due(command))
         try:
             for descriptor in streams:
                 self._waiting.add(descriptor, command)
@@ -171,8 +174,10 @@ class Commands:
         if now < self._next_due:
             return self._next_due
         for command in tuple(self._by_token.values()):
-            if command.kill_at == _NEVER and now >= command.deadline:
-                self._terminate(command, TIMED_OUT, now)
+            if command.kill_at == _NEVER and now >= _due(command):
+                command.lease = self._roster.lease(command.place)  # renewed meanwhile, unless the worker is frozen
+                if now >= _due(command):
+                    self._terminate(command, TIMED_OUT if now >= command.deadline else LEASE_OVER, now)
             if now >= command.kill_at and not command.is_killed:
                 command.is_killed = True
                 self._signal(command, signal.SIGKILL)

@@ -16,8 +16,8 @@ import struct
 RUN, STOP, WATCH, PING, ENDED, PONG = range(1, 7)
 LARGEST = 64 * 1024 * 1024
 
-# Who ended a run: nobody, its deadline, the worker's word (for a reason that the worker knows).
-BY_ITSELF, TIMED_OUT, STOPPED = range(3)
+# Who ended a run: nobody, its deadline, the worker's word (for a reason that the worker knows), the end of its lease.
+BY_ITSELF, TIMED_OUT, STOPPED, LEASE_OVER = range(4)
 # How far a run came: its process ran; the lease of its claim was over; no process; no such folder; no such program.
 RAN, TOO_LATE, NO_PROCESS, NO_FOLDER, NO_PROGRAM, KILLED_AT_ONCE = range(6)
 
@@ -25,7 +25,7 @@ UNLIMITED = -1
 
 _HEAD = struct.Struct("=IB")
 _PIECE = struct.Struct("=I")
-_RUN = struct.Struct("=qIdddqqqHHBB")
+_RUN = struct.Struct("=qIddddqqqHHBB")
 _STOP = struct.Struct("=qB")
 _WATCH = struct.Struct("=q")
 _ENDED = struct.Struct("=qBddiiBBqqI")
@@ -36,12 +36,13 @@ class FrameTooLarge(Exception):
 
 
 class Order:
-    """A command to run. Times in seconds, ``begin_by`` by the elapsed clock; texts as the kernel takes them; limits in
-    bytes, seconds of processor time and descriptors, or ``UNLIMITED``. ``place``: in the roster."""
+    """A command to run. Times in seconds; texts as the kernel takes them; limits in bytes, seconds of processor time and
+    descriptors, or ``UNLIMITED``. ``begin_by`` by the elapsed clock, and so is ``lease``: until when the run may go on, as
+    of now; the roster, in which ``place`` is its place, has it later."""
 
     __slots__ = (
-        "argv", "begin_by", "cpu_time", "cwd", "env", "kill_after", "max_runtime", "memory", "open_files", "place",
-        "stdin", "token",
+        "argv", "begin_by", "cpu_time", "cwd", "env", "kill_after", "lease", "max_runtime", "memory", "open_files",
+        "place", "stdin", "token",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +55,7 @@ class Order:
         begin_by: float,
         max_runtime: float,
         kill_after: float,
+        lease: float = float("inf"),
         cwd: bytes | None = None,
         stdin: bytes | None = None,
         memory: int = UNLIMITED,
@@ -67,6 +69,7 @@ class Order:
         self.begin_by = begin_by
         self.max_runtime = max_runtime
         self.kill_after = kill_after
+        self.lease = lease
         self.cwd = cwd
         self.stdin = stdin
         self.memory = memory
@@ -130,6 +133,7 @@ def run_frame(order: Order) -> bytes:
         order.begin_by,
         order.max_runtime,
         order.kill_after,
+        order.lease,
         order.memory,
         order.cpu_time,
         order.open_files,
@@ -219,6 +223,7 @@ def order_in(body: bytes) -> Order:
         begin_by,
         max_runtime,
         kill_after,
+        lease,
         memory,
         cpu_time,
         open_files,
@@ -240,6 +245,7 @@ def order_in(body: bytes) -> Order:
         begin_by=begin_by,
         max_runtime=max_runtime,
         kill_after=kill_after,
+        lease=lease,
         cwd=rest.pop(0) if cwd else None,
         stdin=rest.pop(0) if stdin else None,
         memory=memory,

@@ -12,11 +12,13 @@ import mmap
 import os
 import struct
 
-_PLACE = struct.Struct("=qqdii")  # token, process (0: not known yet), start, how far it came, errno
+_PLACE = struct.Struct("=qqdiid")  # token, process (0: not known yet), start, how far it came, errno, end of lease
 _PROCESS = struct.Struct("=q")
 _PROCESS_AT = 8
 _FAILURE = struct.Struct("=ii")
 _FAILURE_AT = 24
+_LEASE = struct.Struct("=d")
+_LEASE_AT = 32
 
 
 class Roster:
@@ -42,9 +44,18 @@ class Roster:
     def close(self) -> None:
         self._memory.close()
 
-    def note(self, place: int, token: int, started: float) -> None:
-        """The run with this token is about to begin."""
-        _PLACE.pack_into(self._memory, place * _PLACE.size, token, 0, started, 0, 0)
+    def note(self, place: int, token: int, started: float, lease: float) -> None:
+        """The run with this token is about to begin; it may go on until its ``lease`` ends."""
+        _PLACE.pack_into(self._memory, place * _PLACE.size, token, 0, started, 0, 0, lease)
+
+    def note_lease(self, place: int, lease: float) -> None:
+        """The lease of the run in this place was renewed until then. Eight bytes at once: never half of it is seen."""
+        _LEASE.pack_into(self._memory, place * _PLACE.size + _LEASE_AT, lease)
+
+    def lease(self, place: int) -> float:
+        """Until when the run in this place may go on."""
+        (lease,) = _LEASE.unpack_from(self._memory, place * _PLACE.size + _LEASE_AT)
+        return float(lease)
 
     def note_process(self, place: int, pid: int) -> None:
         """The run has this process."""
@@ -56,7 +67,7 @@ class Roster:
 
     def begun(self, place: int, token: int) -> tuple[int, float] | None:
         """Process (0: not known) and start of the run, if it may have begun in this place."""
-        noted, pid, started, _, _ = _PLACE.unpack_from(self._memory, place * _PLACE.size)
+        noted, pid, started, _, _, _ = _PLACE.unpack_from(self._memory, place * _PLACE.size)
         return (pid, started) if noted == token else None
 
     def failure(self, place: int) -> tuple[int, int]:
