@@ -36,9 +36,9 @@ class FrameTooLarge(Exception):
 
 
 class Order:
-    """A command to run. Times in seconds; texts as the kernel takes them; limits in bytes, seconds of processor time and
-    descriptors, or ``UNLIMITED``. ``begin_by`` by the elapsed clock, and so is ``lease``: until when the run may go on, as
-    of now; the roster, in which ``place`` is its place, has it later."""
+    """A command to run. Times in seconds; texts as the kernel takes them; limits in bytes, seconds of processor time
+    and descriptors, or ``UNLIMITED``. ``begin_by`` is by the elapsed clock, and so is ``lease``: until when the run may
+    go on, as of now; the roster, in which ``place`` is its place, has it later."""
 
     __slots__ = (
         "argv", "begin_by", "cpu_time", "cwd", "env", "kill_after", "lease", "max_runtime", "memory", "open_files",
