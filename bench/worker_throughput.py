@@ -3,7 +3,8 @@
     .venv/bin/python -m bench.worker_throughput [--database postgresql|sqlite] [--runs 5000] [--slots 4]
 
 PostgreSQL is a server of its own (fsync on, data on disk). Claims of 1,000 jobs are due beforehand; the clock runs
-from the first grant to the last result. 200 claims at one instant are measured apart, by lateness.
+from the first grant to the last result. 200 claims at one instant are measured apart, by lateness. Beside the commands
+stands what a bare loop over ``subprocess.Popen`` makes of the same program in the same minute, without a database.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import statistics
+import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,6 +48,9 @@ def main() -> None:
             with trial(options.database) as one:
                 rate = drain_rate(one, target, overlap, options.runs, options.slots)
             print(f"{name}, overlap {overlap.name.lower()}: {rate:,.0f} runs/s")
+            if isinstance(target, CommandTarget):
+                bare = popen_rate(target.argv, options.runs // 2)
+                print(f"a bare Popen loop: {bare:,.0f}/s; the worker makes {rate / bare:.2f} of it")
         with trial(options.database) as one:
             p50, p99 = lateness_at_one_instant(one, target, options.slots)
         print(f"{name}, 200 at one instant: lateness p50 {p50:.0f} ms, p99 {p99:.0f} ms")
@@ -71,6 +77,14 @@ def drain_rate(one: WorkerTrial, target: Target, overlap: Overlap, count: int, s
             select(select(func.min(claims.c.granted_at)).scalar_subquery(), func.max(runs.c.finished_at))
         ).one()
     return float(count / (last - first).total_seconds())
+
+
+def popen_rate(argv: tuple[str, ...], count: int) -> float:
+    """Processes a second, one after another, with both outputs read as a worker reads them."""
+    begun = time.perf_counter()
+    for _ in range(count):
+        subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True, check=True)
+    return count / (time.perf_counter() - begun)
 
 
 def lateness_at_one_instant(one: WorkerTrial, target: Target, slots: int) -> tuple[float, float]:

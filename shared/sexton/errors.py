@@ -11,7 +11,9 @@
     │   ├── MovedOn           the cluster is not any more what a change was planned against
     │   ├── WrongCluster          another coordinator or cluster owns this database
     │   ├── OldSchema             the database needs `sexton db upgrade`
-    │   └── OtherInputs           this node's zone data or tick engine differ from the cluster's
+    │   ├── OtherInputs           this node's zone data or tick engine differ from the cluster's
+    │   ├── StaleToken            a run wrote after a newer grant had: its write does not count
+    │   └── OutsideRun            asked for the run at hand, where there is none
     └── Unreachable               a service did not answer in time: exit code 3
         ├── DatabaseUnreachable
         └── CoordinatorUnreachable
@@ -105,6 +107,30 @@ class OldSchema(Refused):
 
 class OtherInputs(Refused):
     """This node's zone data or tick engine differ from the cluster's (invariant 8)."""
+
+
+class StaleToken(Refused):
+    """A run is older than one that passed the fence ``key`` before it: its write does not count (invariant 4).
+
+    ``seen``: the highest token that passed; None: it cannot be read in this transaction.
+    """
+
+    def __init__(self, key: str, token: int, seen: int | None) -> None:
+        newer = "that of another" if seen is None else f"token {seen}"
+        super().__init__(
+            f"stale token {token}: a newer run, {newer}, has passed the fence {key!r}",
+            hint="roll back and end this run, for its claim was granted again and its result will be refused too",
+        )
+        self.key = key
+        self.token = token
+        self.seen = seen
+
+    def __reduce__(self) -> tuple[type[StaleToken], tuple[str, int, int | None]]:
+        return StaleToken, (self.key, self.token, self.seen)  # so that it crosses the border of a process
+
+
+class OutsideRun(Refused):
+    """There is no run here, or not one that this thread belongs to."""
 
 
 class Unreachable(SextonError):

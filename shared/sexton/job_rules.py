@@ -62,6 +62,20 @@ class RetryRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """The ``limits`` mapping: what each process of a run may use, ``None`` for no limit of the job's own.
+
+    ``memory`` in bytes of address space, ``cpu_time`` of processor time, in whole seconds, rounded up."""
+
+    memory: int | None = None
+    cpu_time: timedelta | None = None
+    open_files: int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
 class DstRules:
     """The ``dst`` mapping: what a changed clock does to fixed times."""
 
@@ -172,6 +186,22 @@ def retries_from_json(data: dict[str, Any]) -> RetryRules:
         max_delay=duration(data["max_delay_ms"]),
         jitter=data["jitter"],
         on=None if data["on"] is None else tuple(data["on"]),
+    )
+
+
+def limits_to_json(limits: Limits) -> dict[str, Any]:
+    return {
+        "memory": limits.memory,
+        "cpu_time_ms": _optional_ms(limits.cpu_time),
+        "open_files": limits.open_files,
+    }
+
+
+def limits_from_json(data: dict[str, Any]) -> Limits:
+    return Limits(
+        memory=data.get("memory"),
+        cpu_time=_optional_duration(data.get("cpu_time_ms")),
+        open_files=data.get("open_files"),
     )
 
 

@@ -21,8 +21,10 @@ from typing import Any
 from sexton.claims import OnWorkerLost, Overlap
 from sexton.cron_expression import CronExpression
 from sexton.job_rules import (
+    NO_LIMITS,
     DstRules,
     ExcludeRules,
+    Limits,
     MissedRules,
     RetryRules,
     dst_from_json,
@@ -30,6 +32,8 @@ from sexton.job_rules import (
     duration,
     exclude_from_json,
     exclude_to_json,
+    limits_from_json,
+    limits_to_json,
     milliseconds,
     missed_from_json,
     missed_to_json,
@@ -52,6 +56,7 @@ class RunRules:
     kill_after: timedelta
     retries: RetryRules
     on_worker_lost: OnWorkerLost
+    limits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class JobDefinition:
     cwd: str | None = None
     stdin: str | None = None
     success_codes: tuple[int, ...] = (0,)
+    limits: Limits = NO_LIMITS
     queue: str = "default"
     priority: int = 0
     overlap: Overlap = Overlap.SKIP
@@ -95,6 +101,8 @@ class JobDefinition:
         """Canonical JSON of everything but ``renamed_from``: what a revision stores and compares."""
         return _canonical(
             {
+                # Without limits as before there were any, so that old revisions compare equal.
+                **({} if self.limits == NO_LIMITS else {"limits": limits_to_json(self.limits)}),
                 "name": self.name,
                 "schedule": list(self.schedule_parts),
                 "timezone": self.timezone,
@@ -144,6 +152,7 @@ class JobDefinition:
             cwd=data["cwd"],
             stdin=data["stdin"],
             success_codes=tuple(data["success_codes"]),
+            limits=limits_from_json(data.get("limits", {})),
             queue=data["queue"],
             priority=data["priority"],
             overlap=Overlap[data["overlap"].upper()],
@@ -198,6 +207,7 @@ class JobDefinition:
             kill_after=self.kill_after,
             retries=self.retries,
             on_worker_lost=self.on_worker_lost,
+            limits=self.limits,
         )
 
 

@@ -28,6 +28,8 @@ FILE_NAME = "sexton.toml"
 DEFAULT_DATABASE = "sqlite:///.sexton/sexton.db"
 DEFAULT_COORDINATOR = "database:"
 SLOTS_PER_CORE = 2
+RECYCLE_RUNS = 10_000
+RECYCLE_MEMORY = 1_000_000_000  # bytes
 MAX_FILE_BYTES = 1024 * 1024
 MAX_SECRET_BYTES = 16 * 1024
 SYSTEM_CA = "system"
@@ -59,7 +61,7 @@ class CoordinatorAccess:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """Every setting of a process. ``allow``: None for everything."""
+    """Every setting of a process. ``allow``: None for everything; ``python_recycle_...``: runs and bytes, None: off."""
 
     database: str
     coordinator: str
@@ -70,6 +72,8 @@ class ProcessSettings:
     drain: timedelta
     log: LogFormat
     allow: tuple[str, ...] | None
+    python_recycle_runs: int | None
+    python_recycle_memory: int | None
     coordinator_access: CoordinatorAccess
 
     def __repr__(self) -> str:
@@ -151,6 +155,8 @@ def _defaults() -> dict[str, Any]:
         "http": None,
         "log": LogFormat.CONSOLE,
         "allow": None,
+        "python_recycle_runs": RECYCLE_RUNS,
+        "python_recycle_memory": RECYCLE_MEMORY,
     }
 
 
@@ -310,6 +316,27 @@ def _slots(value: object) -> int:
     return int(text)
 
 
+def _recycle_runs(value: object) -> int | None:
+    text = str(value)
+    if text == "off":
+        return None
+    if isinstance(value, bool) or not re.fullmatch(r"[1-9][0-9]{0,8}", text):
+        raise ValueError(f"{value!r} is not a number of runs from 1 to 999999999; or write off")
+    return int(text)
+
+
+def _recycle_memory(value: object) -> int | None:
+    from sexton.jobfiles.later_readings import bytes_of  # here: job files take long to load
+
+    text = _text(value)
+    if text == "off":
+        return None
+    size = bytes_of(text)
+    if not size:
+        raise ValueError(f"{value!r} is not a size such as 512MB or 2GiB; or write off")
+    return size
+
+
 def _duration(least: timedelta) -> Callable[[object], timedelta]:
     def read(value: object) -> timedelta:
         duration = parse_duration(_text(value))
@@ -354,4 +381,6 @@ _READINGS: dict[str, Callable[[object], Any]] = {
     "http": _http,
     "log": _log,
     "allow": _list,
+    "python_recycle_runs": _recycle_runs,
+    "python_recycle_memory": _recycle_memory,
 }

@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,8 @@ import pytest
 from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
 from sexton_worker.core.output_tail import KEPT_BYTES
 from sexton_worker.core.runs import Ending, StopReason
-from tests.support.runs import Runs, is_alive
+from sexton_worker.targets.launching import KilledAtStart, launch
+from tests.support.runs import Runs, is_alive, limit_that_leaves, open_in, zygote_of
 from tests.support.waiting import eventually, stays
 
 
@@ -137,22 +137,18 @@ def test_the_rest_of_a_group_gets_its_time_too(runs: Runs, tmp_path: Path) -> No
     assert clean.exists()
 
 
-def test_who_left_the_group_is_not_hunted_but_reported(runs: Runs, tmp_path: Path) -> None:
+def test_who_left_the_group_is_ended_with_a_run_that_is_stopped(runs: Runs, tmp_path: Path) -> None:
     """W05. Another cluster's process under the same token is none of ours."""
     note = tmp_path / "pid"
     other = subprocess.Popen(["sleep", "300"], env={**os.environ, "SEXTON_TOKEN": "1"})
-    other_start = time.clock_gettime(time.CLOCK_BOOTTIME)
-    eventually(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) - other_start > 0.05, 10, "the run begins later")
-    ended = runs.run(ShellTarget(f"setsid sh -c 'echo $$ > {note}; exec sleep 300' & sleep 300"), max_runtime=1)
-    escaped = pid_in(note)
-    try:
-        assert ended.ending is Ending.TIMED_OUT
-        assert f"1 process left its group and live on: {escaped}" in ended.error
-        assert is_alive(escaped)
-    finally:
-        kill(escaped)
-        other.kill()
-        other.wait()
+    script = f"setsid sh -c 'trap \"\" TERM; echo $$ > {note}; while :; do sleep 1; done' & wait"
+    ended = runs.run(ShellTarget(script), max_runtime=1, kill_after=0.5)
+    assert (ended.ending, ended.exit_code) == (Ending.TIMED_OUT, 143)
+    assert ended.error.endswith("ended by SIGTERM, and what it had started by SIGKILL")
+    assert not is_alive(pid_in(note))
+    assert other.poll() is None
+    other.kill()
+    other.wait()
 
 
 def test_a_run_is_over_when_its_first_process_is(runs: Runs, tmp_path: Path) -> None:
@@ -258,23 +254,17 @@ def test_nothing_is_left_open_by_many_runs(runs: Runs) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-@pytest.mark.parametrize(
-    "target", [CommandTarget(("true",)), ShellTarget("true"), PythonTarget("tests.support.work_module:noop")]
-)
 @pytest.mark.parametrize("free", range(14))
-def test_a_run_that_finds_no_descriptor_is_the_machines_fault_and_leaves_nothing_open(
-    runs: Runs, target: Target, free: int
+def test_a_python_run_that_finds_no_descriptor_is_the_machines_fault_and_leaves_nothing_open(
+    runs: Runs, free: int
 ) -> None:
-    """A command takes up to nine descriptors, a Python process up to fourteen; where they end, nothing remains."""
+    """A Python process takes up to fifteen descriptors; where they end, nothing remains."""
     runs.run(CommandTarget(("true",)))  # all that is imported late has been
     before = sorted(os.listdir("/proc/self/fd"))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    next_ones = [os.dup(0) for _ in range(free + 1)]
-    for descriptor in next_ones:
-        os.close(descriptor)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (next_ones[-1], hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit_that_leaves(os.getpid(), free), hard))
     try:
-        ended = runs.run(target)
+        ended = runs.run(PythonTarget("tests.support.work_module:noop"))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if ended.ending is not Ending.EXITED or free < 7:
@@ -284,10 +274,31 @@ def test_a_run_that_finds_no_descriptor_is_the_machines_fault_and_leaves_nothing
     assert runs.run(CommandTarget(("true",))).exit_code == 0
 
 
-def test_a_command_that_began_but_could_not_be_watched_is_killed_and_said_to_have_begun(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("target", [CommandTarget(("true",)), ShellTarget("true")])
+@pytest.mark.parametrize("free", range(6))
+def test_a_command_for_which_the_zygote_has_no_descriptor_is_the_machines_fault(
+    runs: Runs, target: Target, free: int
 ) -> None:
-    """So that an at-most-once run is not started again."""
+    """A command takes four of them, and a fifth for its input."""
+    runs.run(CommandTarget(("true",)))
+    zygote = zygote_of(os.getpid())
+    before = open_in(zygote)
+    plenty = resource.prlimit(zygote, resource.RLIMIT_NOFILE)
+    resource.prlimit(zygote, resource.RLIMIT_NOFILE, (limit_that_leaves(zygote, free), plenty[1]))
+    try:
+        ended = runs.run(target, stdin="x")
+    finally:
+        resource.prlimit(zygote, resource.RLIMIT_NOFILE, plenty)
+    if free < 5:
+        assert (ended.ending, ended.started) == (Ending.MACHINE_FAULT, None)
+        assert "Too many open files" in ended.error
+    else:
+        assert ended.ending is Ending.EXITED
+    assert open_in(zygote) == before
+    assert runs.run(target).exit_code == 0
+
+
+def test_a_process_that_began_but_cannot_be_watched_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     pids = []
 
     def no_descriptor(pid: int, flags: int = 0) -> int:
@@ -295,9 +306,8 @@ def test_a_command_that_began_but_could_not_be_watched_is_killed_and_said_to_hav
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(os, "pidfd_open", no_descriptor)
-    ended = runs.run(ShellTarget("sleep 300 & wait"))
-    assert ended.ending is Ending.MACHINE_FAULT
-    assert ended.started is not None
+    with pytest.raises(KilledAtStart, match="Too many open files"):
+        launch(["sleep", "300"], {"PATH": os.environ["PATH"]})
     assert not is_alive(pids[0])
 
 

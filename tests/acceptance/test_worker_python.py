@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from sexton.targets import PythonTarget
-from sexton_worker import context
 from sexton_worker.core.output_tail import KEPT_BYTES
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from tests.support.runs import Runs, is_alive
@@ -61,11 +60,6 @@ def test_a_run_leaves_its_surroundings_to_no_other(runs: Runs) -> None:
     assert "COLOUR=None" in told
     assert f"cwd={os.getcwd()} " in told
     assert pid_of_child(runs) == pid  # one warm process did all of it
-
-
-def test_outside_of_a_run_there_is_no_context() -> None:
-    with pytest.raises(LookupError, match="inside a job"):
-        context.current()
 
 
 def test_each_run_keeps_its_own_outputs(runs: Runs) -> None:
@@ -155,7 +149,8 @@ def test_a_module_that_breaks_while_it_loads_says_so(runs: Runs, tmp_path: Path)
     (tmp_path / "broken_jobs.py").write_text("import os\nraise RuntimeError('not today')\n")
     with Runs(environment={"PYTHONPATH": str(tmp_path)}) as elsewhere:
         ended = elsewhere.run(PythonTarget("broken_jobs:run"))
-    assert ended.error == "cannot import 'broken_jobs:run': RuntimeError: not today"
+    where = f"{tmp_path}/broken_jobs.py, line 2"
+    assert ended.error == f"cannot import 'broken_jobs:run': {where}: RuntimeError: not today"
     assert "ImportError" not in ended.exceptions
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from sexton.claims import OnWorkerLost, State
 from sexton.targets import PythonTarget
 from tests.support.processes import ProcessGroup
+from tests.support.runs import limit_that_leaves, zygote_of
 from tests.support.waiting import eventually
 from tests.support.worker_trial import LONG, TRUE, WorkerTrial
 
@@ -31,9 +31,10 @@ def test_without_descriptors_no_claim_fails_and_all_run_once_there_are_some(tria
     first = trial.job(TRUE)
     worker = trial.start_worker()
     trial.await_states(first, State.SUCCEEDED)
+    machine = (worker.pid, zygote_of(worker.pid))
     plenty = resource.prlimit(worker.pid, resource.RLIMIT_NOFILE)
-    few = max(map(int, os.listdir(f"/proc/{worker.pid}/fd"))) + 5
-    resource.prlimit(worker.pid, resource.RLIMIT_NOFILE, (few, plenty[1]))
+    for pid in machine:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit_that_leaves(pid, 3), plenty[1]))
     command = trial.job(TRUE)
     once = trial.job(TRUE, on_worker_lost=OnWorkerLost.FAIL, columns={"at_most_once": True})
     python = trial.job(PythonTarget("tests.support.work_module:noop"))
@@ -41,7 +42,8 @@ def test_without_descriptors_no_claim_fails_and_all_run_once_there_are_some(tria
     for job in jobs:
         eventually(functools.partial(trial.runs, job), LONG, f"job {job} was tried")
     assert {trial.states(job)[0] for job in jobs} <= {State.READY, State.RUNNING}
-    resource.prlimit(worker.pid, resource.RLIMIT_NOFILE, plenty)
+    for pid in machine:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, plenty)
     for job in jobs:
         trial.await_states(job, State.SUCCEEDED)
         *faults, last = trial.runs(job)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +18,7 @@ from sexton.jobs import RunRules
 from sexton.store.protocol import Grant
 from sexton.targets import Target
 from sexton_worker.core.runs import EndedRun, StopReason
+from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.process_execution import ProcessExecution
 from tests.support.source_tree import ROOT
@@ -68,12 +71,16 @@ class Runs:
     """A ``ProcessExecution`` and what has ended in it so far."""
 
     def __init__(
-        self, slots: int = 2, environment: Mapping[str, str] | None = None, allow: Sequence[str] | None = None
+        self,
+        slots: int = 2,
+        environment: Mapping[str, str] | None = None,
+        allow: Sequence[str] | None = None,
+        wear: WearLimits = NO_WEAR,
     ) -> None:
         clock = SystemClock()
         self.clock = clock
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **(environment or {})}
-        self.execution = ProcessExecution(clock, clock.wakeup(), slots, environment, allow)
+        self.execution = ProcessExecution(clock, clock.wakeup(), slots, environment, allow, wear)
         self.ended: dict[int, EndedRun] = {}
         self._tokens = itertools.count(1)
         self._open: set[int] = set()
@@ -122,6 +129,35 @@ class Runs:
     def run(self, target: Target, **keys: Any) -> EndedRun:
         """Run to the end."""
         return self.end_of(self.start(target, **keys))
+
+
+def zygote_of(worker: int) -> int:
+    """The process id of this worker's zygote, once there is one."""
+
+    def look() -> int | None:
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                stat = Path("/proc", name, "stat").read_text(errors="replace")
+                state, parent = stat.rpartition(")")[2].split()[:2]
+                if "(sexton zygote)" in stat and int(parent) == worker and state not in "ZX":
+                    return int(name)
+        return None
+
+    found = eventually(look, WITHIN, f"worker {worker} has a zygote")
+    assert found is not None
+    return found
+
+
+def open_in(pid: int) -> list[str]:
+    """The descriptors that a process has open."""
+    return sorted(os.listdir(f"/proc/{pid}/fd"))
+
+
+def limit_that_leaves(pid: int, free: int) -> int:
+    """The limit under which this process can open so many descriptors more."""
+    used = set(map(int, open_in(pid)))
+    unused = (number for number in itertools.count() if number not in used)
+    return next(itertools.islice(unused, free, None))
 
 
 def is_alive(pid: int) -> bool:

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from sexton_worker import context
+from sexton_worker.context import context
 
 
 class DiskFull(OSError):
@@ -26,7 +26,7 @@ def noop() -> None:
 
 def tell(*args: Any, **kwargs: Any) -> None:
     """Write down all that a run can know of itself."""
-    run = context.current()
+    run = context()
     print(f"args={args} kwargs={kwargs}")
     print(f"context={run.job} {run.tick.isoformat()} {run.attempt} {run.token} {run.deadline.isoformat()}")
     for name in ("SEXTON_JOB", "SEXTON_TICK", "SEXTON_ATTEMPT", "SEXTON_TOKEN", "SEXTON_DEADLINE", "COLOUR"):

@@ -24,6 +24,7 @@ EDGES_OF_SEXTON = {
     "sexton.jobfiles": "reads files",
     "sexton.logs": "sets logging up",
     "sexton.process_settings": "reads files and the environment",
+    "sexton.run_context": "asks the process's environment, threads and signals",
     "sexton.store": "is the database's edge",
     "sexton.testing": "serves users' tests",
 }

@@ -37,6 +37,14 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
     assert (settings.poll, settings.drain) == (timedelta(seconds=5), timedelta(seconds=30))
     assert (settings.log, settings.allow) == (LogFormat.CONSOLE, None)
     assert settings.slots >= 2
+    assert (settings.python_recycle_runs, settings.python_recycle_memory) == (10_000, 1_000_000_000)
+
+
+def test_the_recycling_of_python_processes_is_set_by_runs_and_size_or_turned_off() -> None:
+    settings = load({}, {"SEXTON_PYTHON_RECYCLE_RUNS": "50", "SEXTON_PYTHON_RECYCLE_MEMORY": "2GiB"})
+    assert (settings.python_recycle_runs, settings.python_recycle_memory) == (50, 2 << 30)
+    settings = load({}, {"SEXTON_PYTHON_RECYCLE_RUNS": "off", "SEXTON_PYTHON_RECYCLE_MEMORY": "off"})
+    assert (settings.python_recycle_runs, settings.python_recycle_memory) == (None, None)
 
 
 def test_nearer_files_environment_and_flags_win_key_by_key(tmp_path: Path) -> None:
@@ -66,6 +74,8 @@ def test_a_named_file_is_the_only_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "environ", "said"),
     [
+        ({}, {"SEXTON_PYTHON_RECYCLE_RUNS": "0"}, "'0' is not a number of runs from 1 to 999999999; or write off"),
+        ({}, {"SEXTON_PYTHON_RECYCLE_MEMORY": "512"}, "'512' is not a size such as 512MB or 2GiB; or write off"),
         ({"database": "mysql://x"}, {}, "--database: 'mysql://x' is not the address of a database"),
         ({"database": "postgresql+asyncpg://x/y"}, {}, "write sqlite:///PATH or postgresql://"),
         ({"coordinator": "zookeeper://zk1:2181/a/../b"}, {}, "has a relative path; write the path of ZooKeeper out"),

@@ -32,6 +32,7 @@ CODES = re.compile(r"^:?\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*|^\[[^\]]*\]")
 ENTRY_POINTS = {
     "sexton.fencing": "users guard their own tables with it",
     "sexton.testing": "users test their jobs with it",
+    "sexton_worker.context": "users' jobs ask it about their run",
 }
 
 NAMES_FOR_REGISTRIES = ("py" + "pi", "http", "://")

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from sexton.claims import State
 from sexton.job_rules import RetryRules
 from sexton_worker.core.pull_policy import RECALL_SECONDS
-from sexton_worker.core.runs import Ending
+from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.loop import (
     ANSWER_LOST,
     RETRY_SECONDS,
@@ -282,3 +282,26 @@ def test_a_definition_that_is_gone_fails_its_run(bench: Bench) -> None:
     bench.grants.ready.append(replace(a_grant(1), revision=9))
     bench.work(2)
     assert bench.outcomes() == {1: State.FAILED}
+
+
+def test_a_worker_that_was_frozen_stops_what_may_be_anothers_before_the_database_hears_of_it(bench: Bench) -> None:
+    """Invariant 4: only what must not outlive its lease; the others go on, and their results are refused if need be."""
+    bench.give(1, at_most_once=True)
+    bench.give(2)
+    bench.work()
+    seen: list[set[int]] = []
+    bench.grants.before_step = lambda: seen.append(set(bench.execution.running))
+    bench.clock.seconds += 31
+    bench.execution.end(2)
+    bench.work()
+    assert bench.execution.stopped == [(1, StopReason.LEASE_LOST)]
+    assert seen[0] == set()
+    assert bench.outcomes()[1] is State.LOST
+
+
+def test_a_worker_that_was_frozen_for_less_than_a_lease_stops_nothing(bench: Bench) -> None:
+    bench.give(1, at_most_once=True)
+    bench.work()
+    bench.clock.seconds += 29
+    bench.work()
+    assert bench.execution.stopped == []

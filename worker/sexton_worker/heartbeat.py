@@ -104,10 +104,8 @@ class HeartbeatLoop:
         self._unreachable_since, self._failed_tries = None, 0
 
     def _stop_expired(self) -> None:
-        now = self._clock.elapsed()
-        for holding in self._book.holdings():
-            if holding.ends_with_lease and now >= holding.until:
-                self._execution.stop(holding.token, StopReason.LEASE_LOST)
+        for token in self._book.lapsed(self._clock.elapsed()):
+            self._execution.stop(token, StopReason.LEASE_LOST)
 
     def _renew(self, worker_id: int, settings: ClusterSettings) -> None:
         now = self._clock.elapsed()

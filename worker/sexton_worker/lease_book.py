@@ -60,6 +60,14 @@ class LeaseBook:
         with self._lock:
             return {token: holding.until for token, holding in self._held.items() if now < holding.until}
 
+    def binding(self) -> dict[int, float]:
+        """The tokens whose runs must not outlive their leases, and when those run out."""
+        return {one.token: one.until for one in self.holdings() if one.ends_with_lease}
+
+    def lapsed(self, now: float) -> tuple[int, ...]:
+        """The tokens whose runs must not outlive their leases, which have run out by this worker's clock."""
+        return tuple(token for token, until in self.binding().items() if now >= until)
+
     def count(self) -> int:
         with self._lock:
             return len(self._held)

@@ -17,6 +17,7 @@ Failure stance:
 * The machine cannot start a run: its claim goes back, and nothing is pulled for a
   while (core.machine_faults).
 * At most once: a run starts only after its *started* write was answered with yes.
+* A worker that was frozen first stops what may be another's by now, then goes on.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
 from sexton.jobs import RunRules
 from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store
+from sexton_worker.absence import Absence
 from sexton_worker.core import pull_policy
 from sexton_worker.core.completion import conclude, storable
 from sexton_worker.core.machine_faults import NO_SPELL
@@ -96,6 +98,7 @@ class WorkerLoop:
         self._cluster = SettingsReader(store, clock)
         self._definitions = Definitions(store)
         self._time = WorkerTime(clock)
+        self._absence = Absence(clock, execution, book)
         self._granted: dict[int, Grant] = {}
         self._running: dict[int, _Running] = {}
         self._unsent: dict[int, RunResult] = {}
@@ -151,6 +154,7 @@ class WorkerLoop:
 
     def step(self) -> float:
         """Do all that can be done now; seconds until there can be more to do without a wake-up."""
+        self._absence.end()
         self._collect()
         self._recall_stuck()
         self._stop_in_time()
@@ -169,7 +173,7 @@ class WorkerLoop:
         if seconds is not None:
             return seconds
         now = self._clock.elapsed()
-        seconds = pull_policy.pause(self._room(), self._pulled, now, self._poll())
+        seconds = pull_policy.pause(self._room(), self._pulled, now, self._own.poll.total_seconds())
         if paused := self._spell.remaining(now):
             seconds = min(seconds, paused)
         if len(self._running) > self._own.slots:
@@ -326,6 +330,7 @@ class WorkerLoop:
     def _start_granted(self) -> None:
         if not self._granted:
             return
+        self._absence.end()
         if self._gives_back:
             self._stop_in_time()
             return
@@ -386,14 +391,9 @@ class WorkerLoop:
             return seconds
         return max(0.0, min(seconds, self._drain_by - now))
 
-    # --- small questions --------------------------------------------------------------------------------------------
-
     def _room(self) -> int:
         if self._spell.remaining(self._clock.elapsed()):
             return 0
         in_hand = len(self._granted) + len(self._running)
         holds = pull_policy.capacity(self._own.slots, self._pace)
         return pull_policy.room(holds, in_hand, is_draining=self._drain_by is not None)
-
-    def _poll(self) -> float:
-        return self._own.poll.total_seconds()

@@ -24,13 +24,16 @@ import sexton
 from sexton.clock import Clock, SystemClock
 from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
+from sexton.process_settings import RECYCLE_MEMORY, RECYCLE_RUNS
 from sexton.store import open_store
 from sexton.store.protocol import Channel, StoreOptions
 from sexton.store.schema import check_schema
+from sexton_worker.core.wear import WearLimits
 from sexton_worker.heartbeat import HeartbeatLoop
 from sexton_worker.lease_book import LeaseBook
 from sexton_worker.loop import WorkerLoop, WorkerSettings
 from sexton_worker.process_execution import ProcessExecution
+from sexton_worker.targets.environment import WORKER_NAME
 
 HEARTBEAT_ANSWER_SECONDS = 5.0  # sooner than a lease runs out, so that its end is noticed
 RETRY_SECONDS = 1.0
@@ -52,6 +55,8 @@ class WorkerOptions:
     poll: timedelta = timedelta(seconds=5)
     drain: timedelta = timedelta(seconds=30)
     allow: tuple[str, ...] | None = None
+    python_recycle_runs: int | None = RECYCLE_RUNS
+    python_recycle_memory: int | None = RECYCLE_MEMORY  # bytes
 
 
 class Worker:
@@ -62,7 +67,11 @@ class Worker:
         slots = options.slots or default_slots()
         self._wakeup = clock.wakeup()
         self._book = LeaseBook()
-        self._execution = ProcessExecution(clock, self._wakeup, slots, dict(os.environ), options.allow)
+        environment = {**os.environ, WORKER_NAME: options.name}
+        wear = WearLimits(options.python_recycle_runs, options.python_recycle_memory)
+        self._execution = ProcessExecution(
+            clock, self._wakeup, slots, environment, options.allow, wear, self._book.binding
+        )
         # Each connects at its first call, in the thread that uses it.
         self._store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))
         self._heartbeat_store = open_store(

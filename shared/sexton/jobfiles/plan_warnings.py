@@ -43,6 +43,7 @@ class WarningKind(StrEnum):
     PAUSED = "paused"
     NEVER = "never"
     OTHER_INPUTS = "other_inputs"
+    CALL = "call"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, counted, instant_text, print_json, print_rows
-from sexton_tui.cli.plan import read_report
+from sexton_tui.cli.plan import read_report, read_warnings
 from sexton_tui.cli.plan_text import show_report
 
 if TYPE_CHECKING:
@@ -102,10 +102,8 @@ def _tell_origin(file: Path, saved: SavedPlan) -> None:
 
 
 def _show(store: Store, plan: ApplyPlan, current: Sequence[CurrentJob]) -> None:
-    from sexton.jobfiles.plan_warnings import warnings_of
-
     report = read_report(store, plan, current)
-    show_report(report, warnings_of(report), brief=True)
+    show_report(report, read_warnings(report), brief=True)
 
 
 def _ask_and_apply(

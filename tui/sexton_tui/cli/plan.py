@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +55,6 @@ def plan(
     """
     from sexton.jobfiles.load import load_job_files
     from sexton.jobfiles.plan import plan_changes
-    from sexton.jobfiles.plan_warnings import warnings_of
 
     if prune_limit is not None and not prune:
         raise typer.BadParameter("--prune-limit goes with --prune")
@@ -64,7 +64,7 @@ def plan(
         current = store.edits.current_jobs()
         planned = plan_changes(loaded, current, prune=prune, prune_limit=prune_limit)
         report = read_report(store, planned, current, until=window, crowd=crowd)
-        warnings = warnings_of(report)
+        warnings = read_warnings(report)
         files = [str(path) for path in paths]
         saved = None if out is None else _save(store, planned, report.now, out, files, prune_limit)
     if output is Output.TABLE:
@@ -74,6 +74,14 @@ def plan(
     else:
         _print_data(report, warnings, output)
     return EXIT_CHANGES if check and not planned.is_empty else 0
+
+
+def read_warnings(report: PlanReport) -> tuple[PlanWarning, ...]:
+    """All warnings of the plan; for those of Python calls, modules are looked for as a worker started here would."""
+    from sexton.jobfiles.plan_warnings import warnings_of
+    from sexton.jobfiles.python_calls import call_warnings
+
+    return (*warnings_of(report), *call_warnings(report, ["", *sys.path]))
 
 
 def read_report(

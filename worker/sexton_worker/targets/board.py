@@ -1,7 +1,8 @@
-"""Memory that a Python child shares with its worker: what costs no system call to say and none to see.
+"""Memory that a Python child shares with its worker and the zygote: what costs no system call to say and none to see.
 
 The child notes the run that it begins, and the plain ends of runs (succeeded, wrote nothing) in a ring. The worker
 counts how often it took some of the child's output. Neither waits for the other, and what the child wrote outlives it.
+For the zygote, which ends runs when the worker cannot, the worker notes how long each may take and which has ended.
 
 A record is believed only if its check fits and it names the token that is waited for: so a half-written or an old one
 is none yet, whatever the order in which memory becomes visible. The worker never has more than ``RING`` runs in a
@@ -21,8 +22,14 @@ _ENDED = struct.Struct("qddq")  # token, elapsed seconds of start and end, check
 _COUNT = struct.Struct("q")
 _MAILED_AT = 32
 _TAKEN_AT = 40
+_SETTLED_AT = 48  # the token of the last run whose end the worker knows
+_PARTING_AT = 56  # whether the worker is ending the present run
 _RING_AT = 64
-SIZE = _RING_AT + RING * _ENDED.size
+_GIVEN = struct.Struct("qddq")  # token, seconds that it may take, seconds from SIGTERM to SIGKILL, check
+_GIVEN_AT = _RING_AT + RING * _ENDED.size
+_CUT_AT = _GIVEN_AT + RING * _GIVEN.size  # the token of the run that the zygote ended
+_HAND_AT = _CUT_AT + _COUNT.size
+SIZE = _HAND_AT + _GIVEN.size
 
 
 class Board:
@@ -34,6 +41,7 @@ class Board:
         finally:
             os.close(descriptor)
         self._next = 0  # in the ring, for the child the one to write, for the worker the one to read
+        self._given = 0
         self.takings = 0  # noted, by the worker
         self._mailed = 0
 
@@ -94,3 +102,55 @@ class Board:
         """Output of the child is about to be taken: said before, so that the child cannot miss it after."""
         self.takings += 1
         _COUNT.pack_into(self._memory, _TAKEN_AT, self.takings)
+
+    def note_hand(self, longest: float, kill_after: float) -> None:
+        """What holds for all that the child gets until its hands are empty, but where ``note_given`` says otherwise."""
+        _GIVEN.pack_into(self._memory, _HAND_AT, 0, longest, kill_after, hash((0, longest, kill_after)))
+
+    def note_given(self, token: int, longest: float, kill_after: float) -> None:
+        """The child gets this run, which may take so many seconds."""
+        offset = _GIVEN_AT + self._given * _GIVEN.size
+        _GIVEN.pack_into(self._memory, offset, token, longest, kill_after, hash((token, longest, kill_after)))
+        self._given = (self._given + 1) % RING
+
+    def note_settled(self, token: int) -> None:
+        """The end of this run has been heard."""
+        _COUNT.pack_into(self._memory, _SETTLED_AT, token)
+
+    def note_parting(self) -> None:
+        """The worker ends the process, politely first."""
+        _COUNT.pack_into(self._memory, _PARTING_AT, 1)
+
+    def cut(self) -> int:
+        """The token of the run that the zygote ended; 0: none."""
+        return int(_COUNT.unpack_from(self._memory, _CUT_AT)[0])
+
+    # --- the zygote's side ------------------------------------------------------------------------------------------
+
+    def present(self) -> tuple[int, float, float, float] | None:
+        """The run that the child is in, as far as is known: token, start, the seconds that it may take, and those from
+        SIGTERM to SIGKILL."""
+        token, started, check = _BEGUN.unpack_from(self._memory, 0)
+        if check != hash((token, started)) or token == _COUNT.unpack_from(self._memory, _SETTLED_AT)[0]:
+            return None
+        ring = self._memory[_RING_AT : _RING_AT + RING * _ENDED.size]
+        if any(ended == token and noted == hash((ended, *at)) for ended, *at, noted in _ENDED.iter_unpack(ring)):
+            return None
+        given = self._memory[_GIVEN_AT : _GIVEN_AT + RING * _GIVEN.size]
+        hand = self._memory[_HAND_AT : _HAND_AT + _GIVEN.size]
+        for one, longest, kill_after, noted in _GIVEN.iter_unpack(given + hand):
+            if one in (token, 0) and noted == hash((one, longest, kill_after)):
+                return token, started, longest, kill_after
+        return None
+
+    def longest_end(self) -> float:
+        """Seconds from SIGTERM to SIGKILL of the present run; 0 without one."""
+        present = self.present()
+        return present[3] if present else 0.0
+
+    def is_parting(self) -> bool:
+        return bool(_COUNT.unpack_from(self._memory, _PARTING_AT)[0])
+
+    def note_cut(self, token: int) -> None:
+        """This run was ended, for it took too long and the worker did nothing about it."""
+        _COUNT.pack_into(self._memory, _CUT_AT, token)

@@ -1,98 +1,163 @@
-"""The ``command`` and ``shell`` targets: a process in a session of its own, with a clean environment."""
+"""The ``command`` and ``shell`` targets: what the zygote is told of a run, and what its end means."""
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 from collections.abc import Mapping
+from datetime import timedelta
 
-from sexton.clock import Clock
+from sexton.settings import format_duration
 from sexton.targets import CommandTarget, ShellTarget
 from sexton_worker.core.allow_list import SHELL
 from sexton_worker.core.machine_faults import is_machine_fault
-from sexton_worker.core.runs import EndedRun, Ending
+from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
-from sexton_worker.targets.ending import ended_process, machine_fault, not_started
-from sexton_worker.targets.environment import clean_environment, job_environment
-from sexton_worker.targets.launching import KilledAtStart, launch
-from sexton_worker.targets.outputs import Outputs
-from sexton_worker.targets.process_group import ProcessGroup
-from sexton_worker.targets.stop_signal import StopSignal
-from sexton_worker.targets.supervision import Supervision
+from sexton_worker.targets.ending import ENDINGS, listed, machine_fault, not_started, stopped_before, why_stopped
+from sexton_worker.targets.environment import job_environment
+from sexton_worker.targets.process_group import end_of
+from sexton_worker.zygote import frames
+from sexton_worker.zygote.frames import End, Order
 
 # As shells say it, so that `retries: {on: [127]}` means what operators expect.
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 
+_OUT_OF_TIME = 128 + signal.SIGXCPU
 
-def run_command(order: RunOrder, stop: StopSignal, clock: Clock, worker_environment: Mapping[str, str]) -> EndedRun:
-    """Run the order to its end in the calling thread. Nothing that the command does makes it raise."""
-    environment = {**clean_environment(worker_environment), **job_environment(order)}
-    argv = _argv(order)
-    started = clock.elapsed()
-    try:
-        group, outputs = _launch(order, argv, environment)
-    except KilledAtStart as error:
-        return machine_fault(order, clock.elapsed(), str(error), started)
-    except (OSError, ValueError) as error:
-        if is_machine_fault(error):
-            return machine_fault(order, clock.elapsed(), str(error))
-        code, why = _explain(error, argv[0], order.rules.cwd, environment)
-        return not_started(order, clock.elapsed(), why, code)
-    supervision = Supervision(
-        group,
-        outputs,
-        stop,
-        clock,
-        max_runtime=order.rules.max_runtime.total_seconds(),
-        kill_after=order.rules.kill_after.total_seconds(),
+
+def order_for(run: RunOrder, place: int, clean: Mapping[str, str]) -> Order:
+    """The order to the zygote; ``clean``: the environment of all runs. Raises ValueError for what no process can be
+    told."""
+    rules, limits = run.rules, run.rules.limits
+    return Order(
+        run.token,
+        place,
+        [_bytes(word) for word in arguments(run)],
+        {_name(name): _bytes(value) for name, value in {**clean, **job_environment(run)}.items()},
+        begin_by=run.begin_by,
+        max_runtime=rules.max_runtime.total_seconds(),
+        kill_after=rules.kill_after.total_seconds(),
+        lease=run.begin_by if run.grant.at_most_once else float("inf"),
+        cwd=None if rules.cwd is None else _bytes(rules.cwd),
+        stdin=None if rules.stdin is None else rules.stdin.encode(),
+        memory=frames.UNLIMITED if limits.memory is None else limits.memory,
+        cpu_time=frames.UNLIMITED if limits.cpu_time is None else -(-limits.cpu_time // timedelta(seconds=1)),
+        open_files=frames.UNLIMITED if limits.open_files is None else limits.open_files,
     )
-    try:
-        supervision.watch()
-        if supervision.forced is not None:
-            supervision.end_group()
-        outputs.drain()
-    finally:
-        outputs.close()
-        code = group.reap()
-    return ended_process(order, supervision, code, outputs, started, clock.elapsed(), Ending.EXITED)
 
 
-def _argv(order: RunOrder) -> list[str]:
-    match order.rules.target:
-        case CommandTarget(argv):
+def arguments(run: RunOrder) -> list[str]:
+    """The argument vector, which is not empty. Raises ValueError."""
+    match run.rules.target:
+        case CommandTarget(argv) if argv:
             return list(argv)
         case ShellTarget(script):
             return [SHELL, "-c", script]
         case other:
-            raise TypeError(f"not a command: {other}")
+            raise ValueError(f"not a command: {other}")
 
 
-def _launch(order: RunOrder, argv: list[str], environment: dict[str, str]) -> tuple[ProcessGroup, Outputs]:
-    if order.rules.stdin is None:
-        return launch(argv, environment, cwd=order.rules.cwd)
-    # In a file of memory: a pipe would have to be fed while the command runs, or would block it.
-    stdin = os.memfd_create("stdin", os.MFD_CLOEXEC)
-    with os.fdopen(stdin, "wb") as file:
-        file.write(order.rules.stdin.encode())
-        file.flush()
-        file.seek(0)
-        return launch(argv, environment, cwd=order.rules.cwd, stdin=stdin)
+def _bytes(text: str) -> bytes:
+    encoded = os.fsencode(text)
+    if 0 in encoded:
+        raise ValueError("embedded null byte")
+    return encoded
 
 
-def _explain(
-    error: OSError | ValueError, program: str, cwd: str | None, environment: Mapping[str, str]
-) -> tuple[int | None, str]:
-    """Exit code and sentence for a process that could not be started."""
-    if isinstance(error, OSError) and cwd is not None and error.filename == cwd:
-        return None, f"cannot work in {cwd!r}: {error.strerror}; create it on this worker or correct the job's cwd"
-    if isinstance(error, FileNotFoundError):
-        if "/" in program:
-            return (
-                NOT_FOUND,
-                f"there is no {program!r}, or no interpreter for it, on this worker; install it or correct the job",
-            )
-        where = f"in this worker's PATH ({environment['PATH']})"
-        return NOT_FOUND, f"command {program!r} was not found {where}; install it or write its full path"
+def _name(text: str) -> bytes:
+    if not text or "=" in text:
+        raise ValueError(f"illegal environment variable name {text!r}")
+    return _bytes(text)
+
+
+# --- ends -------------------------------------------------------------------------------------------------------------
+
+
+def ended_command(run: RunOrder, end: End, reason: StopReason | None, clean: Mapping[str, str]) -> EndedRun:
+    """What the zygote says became of the run. ``reason``: why the worker stopped it, if it did."""
+    match end.how_far:
+        case frames.RAN:
+            return _ran(run, end, reason)
+        case frames.TOO_LATE:
+            return stopped_before(run, end.ended, StopReason.LEASE_LOST)
+        case frames.KILLED_AT_ONCE:
+            return machine_fault(run, end.ended, str(_error(end)), end.started)
+        case _:
+            return _did_not_run(run, end, clean)
+
+
+def _ran(run: RunOrder, end: End, reason: StopReason | None) -> EndedRun:
+    match end.why:
+        case frames.TIMED_OUT:
+            ending = Ending.TIMED_OUT
+        case frames.LEASE_OVER:
+            ending = Ending.LEASE_LOST
+        case frames.STOPPED:
+            ending = ENDINGS[reason or StopReason.GIVEN_BACK]
+        case _:
+            ending = Ending.EXITED
+    if ending is not Ending.EXITED:
+        error = why_stopped(run, ending, end.code, is_killed=end.is_killed) + _who_survived(end)
+    elif end.code == 0 or end.code in run.rules.success_codes:
+        error = ""
+    else:
+        error = end_of(end.code) + _why_limited(run, end.code)
+    return EndedRun(
+        token=run.token,
+        ending=ending,
+        started=end.started,
+        ended=end.ended,
+        exit_code=end.code,
+        error=error,
+        stdout=end.stdout,
+        stderr=end.stderr,
+        stdout_bytes=end.stdout_bytes,
+        stderr_bytes=end.stderr_bytes,
+    )
+
+
+def _why_limited(run: RunOrder, code: int) -> str:
+    cpu_time = run.rules.limits.cpu_time
+    if code == _OUT_OF_TIME and cpu_time is not None:
+        return f", for it used more processor time than its limit cpu_time {format_duration(cpu_time)}"
+    return ""
+
+
+def _who_survived(end: End) -> str:
+    left = end.survivors
+    if not left:
+        return ""
+    return f"; {len(left)} process{'' if len(left) == 1 else 'es'} could not be ended and live on: {listed(left)}"
+
+
+def _error(end: End) -> OSError:
+    return OSError(end.errno, os.strerror(end.errno))  # of the class that belongs to the number
+
+
+def _did_not_run(run: RunOrder, end: End, clean: Mapping[str, str]) -> EndedRun:
+    error, program, cwd = _error(end), arguments(run)[0], run.rules.cwd
+    limits = run.rules.limits
+    is_limited = end.how_far == frames.NO_PROGRAM and (limits.memory is not None or limits.open_files is not None)
+    if is_machine_fault(error) and is_limited:
+        why = f"cannot start {program!r} within its limits: {error}; raise the job's limits"
+        return not_started(run, end.ended, why)
+    if is_machine_fault(error):
+        return machine_fault(run, end.ended, str(error))
+    if end.how_far == frames.NO_FOLDER:
+        why = f"cannot work in {cwd!r}: {error.strerror}; create it on this worker or correct the job's cwd"
+        return not_started(run, end.ended, why)
+    if end.errno in (errno.ENOENT, errno.ENOTDIR):
+        return not_started(run, end.ended, _not_found(program, {**clean, **run.rules.env}), NOT_FOUND)
     if isinstance(error, PermissionError):
-        return NOT_EXECUTABLE, f"{program!r} may not be executed by this worker's user; check its mode and its folders"
-    return None, f"cannot start {program!r}: {error}"
+        why = f"{program!r} may not be executed by this worker's user; check its mode and its folders"
+        return not_started(run, end.ended, why, NOT_EXECUTABLE)
+    return not_started(run, end.ended, f"cannot start {program!r}: {error}")
+
+
+def _not_found(program: str, environment: Mapping[str, str]) -> str:
+    if "/" in program:
+        return f"there is no {program!r}, or no interpreter for it, on this worker; install it or correct the job"
+    where = f"in this worker's PATH ({environment['PATH']})"
+    return f"command {program!r} was not found {where}; install it or write its full path"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 
 from sexton.settings import format_duration
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
@@ -10,6 +11,10 @@ from sexton_worker.execution import RunOrder
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import end_of, survivors
 from sexton_worker.targets.supervision import ENDINGS, Supervision
+
+__all__ = [
+    "ENDINGS", "ended_process", "listed", "machine_fault", "not_started", "stopped_before", "vanished", "why_stopped",
+]  # fmt: skip
 
 LISTED = 10  # survivors named one by one
 _KILLED = 128 + signal.SIGKILL
@@ -32,6 +37,12 @@ def machine_fault(order: RunOrder, now: float, why: str, started: float | None =
     return EndedRun(order.token, Ending.MACHINE_FAULT, started, now, error=error)
 
 
+def vanished(order: RunOrder, now: float, why: str, started: float) -> EndedRun:
+    """It began, and what became of it nobody knows, for the reason ``why``; nothing of it runs any more."""
+    error = f"given back: {why}; what became of the run is unknown, and what was left of it has been ended"
+    return EndedRun(order.token, Ending.MACHINE_FAULT, started, now, error=error)
+
+
 def ended_process(
     order: RunOrder,
     supervision: Supervision,
@@ -46,7 +57,7 @@ def ended_process(
     if supervision.forced is None:
         error = "" if code == 0 or code in order.rules.success_codes else end_of(code)
     else:
-        error = _why_stopped(order, supervision, code) + _who_survived(order.token, started)
+        error = why_stopped(order, ending, code, is_killed=supervision.is_killed) + _who_survived(order.token, started)
     return EndedRun(
         token=order.token,
         ending=ending,
@@ -61,7 +72,8 @@ def ended_process(
     )
 
 
-def _why_stopped(order: RunOrder, supervision: Supervision, code: int) -> str:
+def why_stopped(order: RunOrder, ending: Ending, code: int, *, is_killed: bool) -> str:
+    """Why and how a run was stopped, as the beginning of a sentence."""
     rules = order.rules
     reasons = {
         Ending.TIMED_OUT: f"ran longer than max_runtime {format_duration(rules.max_runtime)}",
@@ -70,16 +82,20 @@ def _why_stopped(order: RunOrder, supervision: Supervision, code: int) -> str:
         Ending.GIVEN_BACK: "given back: the worker stopped",
     }
     how = "SIGTERM"
-    if supervision.is_killed and code == _KILLED:
+    if is_killed and code == _KILLED:
         how = "SIGKILL, for it did not end on SIGTERM"
-    elif supervision.is_killed:
+    elif is_killed:
         how = "SIGTERM, and what it had started by SIGKILL"
-    return f"{reasons[supervision.forced or Ending.TIMED_OUT]}; ended by {how}"
+    return f"{reasons[ending]}; ended by {how}"
 
 
 def _who_survived(token: int, since: float) -> str:
     left = survivors(token, since)
     if not left:
         return ""
-    named = ", ".join(map(str, left[:LISTED])) + (", ..." if len(left) > LISTED else "")
-    return f"; {len(left)} process{'' if len(left) == 1 else 'es'} left its group and live on: {named}"
+    return f"; {len(left)} process{'' if len(left) == 1 else 'es'} left its group and live on: {listed(left)}"
+
+
+def listed(pids: Sequence[int]) -> str:
+    """The first of them by name."""
+    return ", ".join(map(str, pids[:LISTED])) + (", ..." if len(pids) > LISTED else "")

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 from sexton_worker.execution import RunOrder
 
+WORKER_NAME = "SEXTON_WORKER"  # what the worker is called
 # Of the worker's own environment a job sees only these: no credentials, no settings of Sexton's.
-INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", WORKER_NAME)
 # What the interpreter of a Python job needs to find the same modules as the worker.
 INHERITED_BY_PYTHON = (*INHERITED, "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONSAFEPATH")
 

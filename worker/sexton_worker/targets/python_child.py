@@ -24,8 +24,8 @@ list of runs, and for what was noted more than ``QUIET_SECONDS`` after the last 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import fcntl
-import importlib
 import json
 import os
 import socket
@@ -33,14 +33,13 @@ import sys
 import termios
 import time
 import traceback
-import types
 from collections import deque
 from typing import Any
 
 from sexton_worker.targets.board import Board
+from sexton_worker.targets.python_call import call, ending_message
 from sexton_worker.targets.surroundings import Refused, Request, Surroundings
 
-LONGEST_ERROR = 2000
 QUIET_SECONDS = 0.002
 LATE_SECONDS = 1.0  # a worker that does not watch over its runs may have lost their leases
 
@@ -51,6 +50,7 @@ def main(control: int, permits: int, bell: int, board: int) -> None:
     """Serve until the socket is closed, and leave at once: nothing that a job left behind is waited for."""
     for descriptor in (control, permits, bell):
         os.set_inheritable(descriptor, False)  # a job's own children must not keep them open
+    faulthandler.enable()  # so that a crash in C says where
     child = Child(socket.socket(fileno=control), permits, bell, Board(board))
     code = 1
     try:
@@ -156,15 +156,16 @@ class Child:
         try:
             self._surroundings.enter(request)
         except Refused as error:
-            end: dict[str, Any] | None = _ending("not started", str(error), error.__cause__ or error)
+            end: dict[str, Any] | None = ending_message("not started", str(error), error.__cause__ or error)
         else:
-            end = call(request)
+            end, is_fit = call(request)
+            self._is_spoiled |= not is_fit
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):  # the job may have closed or replaced it
                     stream.flush()
         if self._is_clone:
             os._exit(0)  # a fork that the job made and let return: the answer is its parent's to give
-        self._surroundings.leave(request)
+        self._is_spoiled |= not self._surroundings.leave(request)
         said, ended = self._has_said(), _elapsed()
         if said or end is not None:
             self._waits = said
@@ -193,62 +194,6 @@ class Child:
 
     def _note_fork(self) -> None:
         self._is_clone = True
-
-
-def call(request: Request) -> dict[str, Any] | None:
-    """Call what the request names; its end as a message, None if it succeeded."""
-    try:
-        function = _load(request.reference)
-    except BaseException as error:
-        _print_traceback(error)
-        return _ending("not started", f"cannot import {request.reference!r}: {_said(error)}", error)
-    try:
-        result = function(*request.args, **request.kwargs)
-        if isinstance(result, types.CoroutineType):
-            import asyncio  # here, for it takes longer to load than all the rest of this process
-
-            asyncio.run(result)
-    except SystemExit as error:
-        return _exit(error)
-    except BaseException as error:
-        _print_traceback(error)
-        return {**_ending("raised", _said(error), error), "exit_code": 1}
-    return None
-
-
-def _load(reference: str) -> Any:
-    module_name, _, path = reference.partition(":")
-    target: Any = importlib.import_module(module_name)
-    for name in path.split("."):
-        target = getattr(target, name)
-    if not callable(target):
-        raise TypeError(f"{reference} is no function but {type(target).__name__}")
-    return target
-
-
-def _exit(error: SystemExit) -> dict[str, Any] | None:
-    """As the interpreter takes it: nothing is 0, a number is the code, anything else is said and is 1."""
-    code = 0 if error.code is None else error.code
-    if not isinstance(code, int):
-        with contextlib.suppress(Exception):
-            sys.stderr.write(f"{code}\n")
-        return {"ending": "exited", "exit_code": 1, "error": f"SystemExit: {code}"[:LONGEST_ERROR]}
-    return {"ending": "exited", "exit_code": code & 0xFF, "error": f"SystemExit: {code}"} if code else None
-
-
-def _ending(ending: str, error: str, cause: BaseException) -> dict[str, Any]:
-    names = [name for kind in type(cause).__mro__[:-1] for name in (kind.__qualname__, _qualified(kind))]
-    return {"ending": ending, "exit_code": None, "error": error, "exceptions": names}
-
-
-def _qualified(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _said(error: BaseException) -> str:
-    with contextlib.suppress(Exception):  # an exception's own __str__ may raise
-        return f"{type(error).__name__}: {error}"[:LONGEST_ERROR]
-    return type(error).__name__
 
 
 def _print_traceback(error: BaseException) -> None:

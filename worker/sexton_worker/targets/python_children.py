@@ -2,6 +2,8 @@
 
     sent for ──started──▶ coming up ──"ready"──▶ resting ◀──▶ with runs in hand ──dropped──▶ (gone)
 
+Those that have served long enough go when another has come up in their place (``python_recycling``).
+
 Everything but ``start_next`` belongs to who holds the execution's lock.
 """
 
@@ -13,12 +15,16 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sexton.clock import Clock
 from sexton_worker.core.chunks import LARGEST_HAND, STALL_SECONDS
+from sexton_worker.core.wear import WearLimits
 from sexton_worker.targets.child_watch import ChildWatch
 from sexton_worker.targets.environment import INHERITED_BY_PYTHON, WORKER_PID, clean_environment
 from sexton_worker.targets.launching import KilledAtStart
-from sexton_worker.targets.python_process import PythonChild, Task
+from sexton_worker.targets.python_process import EndOfRun, PythonChild, Task
+from sexton_worker.targets.python_recycling import Recycling
+from sexton_worker.targets.zygote_keeper import ZygoteKeeper
 
 RETURN_SECONDS = 1.0
+PARTING_SECONDS = 2.0  # until those that do not end by themselves are killed
 
 
 class ChildFailed(Exception):
@@ -34,16 +40,25 @@ def returning_by(child: PythonChild) -> float:
 class PythonChildren:
     """Iterated over, those that were started and not dropped; dropping one meanwhile does no harm."""
 
-    def __init__(self, clock: Clock, worker_environment: Mapping[str, str], lock: threading.Lock) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        worker_environment: Mapping[str, str],
+        lock: threading.Lock,
+        zygote: ZygoteKeeper,
+        wear: WearLimits,
+    ) -> None:
         self._clock = clock
         own = clean_environment(worker_environment, INHERITED_BY_PYTHON)
         self._environment = {**own, WORKER_PID: str(os.getpid())}
         self._lock = lock
+        self._zygote = zygote
         self._all: list[PythonChild] = []
         self._resting: list[PythonChild] = []  # the one used last is taken first, so that few stay warm
         self._sent_for = 0
         self.coming = 0  # sent for and not ready yet
         self.watch = ChildWatch(clock)
+        self._recycling = Recycling(wear)
 
     def __iter__(self) -> Iterator[PythonChild]:
         return iter(tuple(self._all))
@@ -64,35 +79,59 @@ class PythonChildren:
     @property
     def is_wanted(self) -> bool:
         """Whether there is something to do for ``start_next``."""
-        return self._sent_for > 0
+        return self._sent_for > 0 or self._recycling.is_wanted
 
     def start_next(self) -> bool:
         """Start one that was sent for, without the lock; false if none was. Raises ``ChildFailed``."""
         with self._lock:
-            if not self._sent_for:
+            worn = None if self._sent_for else self._recycling.next_due()
+            if self._sent_for:
+                self._sent_for -= 1
+            elif worn is None:
                 return False
-            self._sent_for -= 1
         try:
             child = PythonChild(self._environment, self.watch.bell, self._clock.elapsed())
-        except KilledAtStart as error:
-            raise ChildFailed(str(error)) from None
-        except OSError as error:
-            raise ChildFailed(str(error)) from None
+        except (KilledAtStart, OSError) as error:
+            if worn is None:
+                raise ChildFailed(str(error)) from None
+            with self._lock:
+                self._recycling.note_failed(worn, self._clock.elapsed())
+            return True
         with self._lock:
-            child.has_slot = True
+            if worn is None:
+                child.has_slot = True
+            else:
+                self._recycling.note_started(child, worn)
             self._all.append(child)
             self.watch.add(child)
+            self._zygote.watch(child.group.pid, child.group.fileno(), child.memory)
         return True
 
     def welcome(self, child: PythonChild) -> None:
         """It is ready. What it said while it started is no run's."""
-        self.coming -= 1
+        worn = self._recycling.note_ready(child)
+        if worn is None:
+            self.coming -= 1
+        elif worn in self._resting:
+            self._resting.remove(worn)
+            worn.dismiss()
         child.outputs.drain()
         child.outputs.fresh_tails()
 
+    def ends(self, child: PythonChild, now: float) -> list[EndOfRun]:
+        """What ``child.ends`` says. May find that it has served long enough."""
+        found = child.ends(now)
+        if found and self._recycling.look_at(child, now):
+            self.watch.ring()
+        return found
+
     def rest(self, child: PythonChild) -> None:
         """Its hands are empty: keep it for more, once it has answered for what was taken back."""
-        if not child.is_recalling and child not in self._resting:
+        if child.is_recalling:
+            return
+        if child.is_replaced:
+            child.dismiss()  # it ends by itself, which the watch will say
+        elif child not in self._resting:
             self._resting.append(child)
 
     def take_resting(self) -> PythonChild | None:
@@ -127,7 +166,8 @@ class PythonChildren:
         found, least = None, LARGEST_HAND
         for child in self._all:
             count = len(child.hand)
-            if 0 < count < least and child.is_quick and not (child.is_recalling or child.outbox):
+            is_busy = child.is_recalling or child.outbox or child.is_replaced
+            if 0 < count < least and child.is_quick and not is_busy:
                 found, least = child, count
         if found is None or self._clock.elapsed() - found.moved_at >= STALL_SECONDS:
             return None
@@ -137,6 +177,8 @@ class PythonChildren:
     def drop(self, child: PythonChild) -> None:
         """Neither watch nor use it any more."""
         self._all.remove(child)
+        self._zygote.unwatch(child.group.pid)
+        self._recycling.forget(child, self._clock.elapsed())
         if child in self._resting:
             self._resting.remove(child)
         self.watch.remove(child)
@@ -146,10 +188,13 @@ class PythonChildren:
         self.drop(child)
         child.end()
 
-    def close(self, patience: float) -> None:
-        """End them all; seconds until those that do not end by themselves are killed."""
+    def close(self) -> None:
+        """End them all, politely first."""
+        with self._lock:
+            for child in self._all:
+                self._zygote.unwatch(child.group.pid)
         for child in self._all:
             child.part()
         for child in self._all:
-            child.end(patience)
+            child.end(PARTING_SECONDS)
         self.watch.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ import structlog
 from sexton.clock import Clock
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
-from sexton_worker.targets.ending import ended_process
+from sexton_worker.targets.ending import ended_process, why_stopped
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.python_process import PythonChild, Task
@@ -52,6 +53,13 @@ def died(order: RunOrder, code: int, outputs: Outputs, started: float, ended: fl
     return dataclasses.replace(told, ending=Ending.RAISED, exit_code=code, error=error)
 
 
+def cut(order: RunOrder, told: EndedRun) -> EndedRun:
+    """The run ended as told, but because the zygote ended it, at its deadline and for a worker that was frozen."""
+    code = told.exit_code or 0
+    how = why_stopped(order, Ending.TIMED_OUT, code, is_killed=code == 128 + signal.SIGKILL)
+    return dataclasses.replace(told, ending=Ending.TIMED_OUT, error=f"{how}, while the worker was frozen")
+
+
 def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float, clock: Clock) -> EndedRun:
     """Stop the run that this child is in, in the calling thread; the child and its group are gone after it."""
     try:
@@ -68,8 +76,10 @@ def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float,
         supervision.watch()
         supervision.end_group()
         child.outputs.drain()
+        is_cut = child.board.cut() == order.token
         code = child.end()
-        return ended_process(order, supervision, code, child.outputs, started, clock.elapsed(), Ending.RAISED)
+        ended = ended_process(order, supervision, code, child.outputs, started, clock.elapsed(), Ending.RAISED)
+        return cut(order, ended) if is_cut else ended
     except Exception as error:
         # A fault of Sexton's own, or of the machine: this run's, and no other's.
         structlog.get_logger("sexton.worker.execution").exception("run.fault", job=order.job, token=order.token)

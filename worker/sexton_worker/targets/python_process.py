@@ -21,6 +21,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from sexton_worker.core.chunks import STALL_SECONDS
@@ -52,6 +53,19 @@ class Task:
     def token(self) -> int:
         return self.order.grant.token
 
+    @property
+    def longest(self) -> float:
+        """Seconds that the run may take."""
+        return self.order.rules.max_runtime.total_seconds()
+
+    @property
+    def kill_after(self) -> float:
+        """Seconds from SIGTERM to SIGKILL."""
+        return self.order.rules.kill_after.total_seconds()
+
+
+EndOfRun = tuple[Task, float, float, dict[str, Any] | None]  # its start, its end, and unless plain, what was said
+
 
 class PythonChild:
     """One process. Making it starts it, in any thread; raises OSError or ``KilledAtStart``."""
@@ -66,8 +80,8 @@ class PythonChild:
             ours.callback(os.close, self.permits)
             self.stop = StopSignal()
             ours.callback(self.stop.close)
-            memory = Board.descriptor()
-            theirs.callback(os.close, memory)
+            self.memory = memory = Board.descriptor()  # for who else is to look at the board
+            ours.callback(os.close, memory)
             self.board = Board(os.dup(memory))
             ours.callback(self.board.close)
             descriptors = [control.fileno(), self.permits, bell, memory]
@@ -75,6 +89,7 @@ class PythonChild:
             self.group, self.outputs = launch(arguments, environment, pass_fds=descriptors, pipe_bytes=PIPE_BYTES)
             self._ends = ours.pop_all()
         self.hand: deque[Task] = deque()
+        self._most_may = timedelta(0), timedelta(0)
         self.moved_at = now  # when it last was seen to begin or end something
         self.head_since = now
         self.has_begun = False  # anything, ever
@@ -82,7 +97,10 @@ class PythonChild:
         self.is_recalling = False  # "forget" was sent and not answered
         self.is_late = False
         self.is_quick = False  # all that is in the hand
-        self.has_slot = False
+        self.has_slot = False  # a spare has none until it gets a run
+        self.runs = 0  # that have ended here
+        self.is_due = False  # see python_recycling
+        self.is_replaced = False
         self.muted: set[int] = set()  # outputs not watched, for somebody writes while no run is there
         self.outbox = bytearray()
         self._received = b""
@@ -102,9 +120,21 @@ class PythonChild:
         if not self.hand:
             self.head_since = self.moved_at = now
         self.hand.extend(tasks)
+        self._note_times(tasks)
         os.eventfd_write(self.permits, len(tasks))
         runs = ",".join(task.line for task in tasks)
         self.send(f'{{"at":{now!r},"taken":{self.board.takings},"runs":[{runs}]}}\n'.encode())
+
+    def _note_times(self, tasks: Sequence[Task]) -> None:
+        """For the zygote, which must know of each how long it may take. Most hands are all alike."""
+        if len(self.hand) == len(tasks):
+            first = tasks[0]
+            self._most_may = first.order.rules.max_runtime, first.order.rules.kill_after
+            self.board.note_hand(first.longest, first.kill_after)
+        for task in tasks:
+            rules = task.order.rules
+            if (rules.max_runtime, rules.kill_after) != self._most_may:
+                self.board.note_given(task.token, task.longest, task.kill_after)
 
     def let_go_on(self) -> None:
         """The output of the run that ended last has been taken."""
@@ -142,9 +172,9 @@ class PythonChild:
 
     # --- what it says -----------------------------------------------------------------------------------------------
 
-    def ends(self, now: float) -> list[tuple[Task, float, float, dict[str, Any] | None]]:
+    def ends(self, now: float) -> list[EndOfRun]:
         """The runs that have ended since the last call, with their start, end and, unless plain, what was said."""
-        found: list[tuple[Task, float, float, dict[str, Any] | None]] = []
+        found: list[EndOfRun] = []
         self._read_mail()
         while self.hand:
             token = self.hand[0].token
@@ -156,7 +186,9 @@ class PythonChild:
             else:
                 break
         if found:
+            self.board.note_settled(found[-1][0].token)
             self.has_begun = True
+            self.runs += len(found)
             self.moved_at = self.head_since = now
         return found
 
@@ -191,7 +223,7 @@ class PythonChild:
 
     def deadline(self) -> float:
         """Of the first run in the hand, which is not empty."""
-        return self.head_since + self.hand[0].order.rules.max_runtime.total_seconds()
+        return self.head_since + self.hand[0].longest
 
     def look_at(self) -> float:
         """When time alone may change something in the hand, which is not empty."""

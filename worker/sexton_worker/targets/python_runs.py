@@ -25,26 +25,21 @@ from sexton.clock import Clock
 from sexton.targets import PythonTarget
 from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
+from sexton_worker.core.wear import WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.child_watch import NEVER
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.python_children import ChildFailed, PythonChildren
-from sexton_worker.targets.python_ending import Leaving, died, ended_run
+from sexton_worker.targets.python_ending import Leaving, cut, died, ended_run
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.python_queue import PythonQueue
+from sexton_worker.targets.slots import Slots
 from sexton_worker.targets.supervision import ENDINGS
+from sexton_worker.targets.zygote_keeper import ZygoteKeeper
 
 BOOT_SECONDS = 60.0
-PARTING_SECONDS = 2.0
 MOST_TRIES = 3  # processes that ended without beginning the run
-
-
-class Slots:
-    """How many runs may still begin now."""
-
-    def __init__(self, free: int) -> None:
-        self.free = free
 
 
 class PythonRuns:
@@ -58,6 +53,8 @@ class PythonRuns:
         slots: Slots,
         tell: Callable[[EndedRun], None],
         freed: Callable[[], None],
+        zygote: ZygoteKeeper,
+        wear: WearLimits,
     ) -> None:
         self._clock = clock
         self._lock = lock
@@ -65,7 +62,7 @@ class PythonRuns:
         self._tell = tell
         self._freed = freed
         self._waiting = PythonQueue()
-        self._children = PythonChildren(clock, worker_environment, lock)
+        self._children = PythonChildren(clock, worker_environment, lock, zygote, wear)
         self._leaving = Leaving(clock, lock, self._note_over)
         self._is_closed = False
         self._watch = self._children.watch
@@ -89,7 +86,7 @@ class PythonRuns:
         if self._children.resting():
             return self._waiting.arrival()
         returning = self._children.returning(self._clock.elapsed())
-        if self._waiting.is_quick() and (returning or self._with_room() is not None):
+        if self._waiting.is_quick() and (returning or self._children.with_room(self._waiting.most_with) is not None):
             return None  # one of those will take it, and more of them
         return self._waiting.arrival(self._children.coming + returning)
 
@@ -107,7 +104,7 @@ class PythonRuns:
         """Let children that have only quick runs in hand have more of them; of those that came ``before``, if set."""
         self._forget_expired()
         while (arrival := self._waiting.arrival()) is not None and (before is None or arrival < before):
-            child = self._with_room() if self._waiting.is_quick() else None
+            child = self._children.with_room(self._waiting.most_with) if self._waiting.is_quick() else None
             if child is None:
                 return
             self._give(child)
@@ -142,7 +139,7 @@ class PythonRuns:
             self._is_closed = True
             self._watch.ring()
         self._thread.join()
-        self._children.close(PARTING_SECONDS)
+        self._children.close()
 
     def _forget_expired(self) -> None:
         """What waited so long that its lease may be over must not begin."""
@@ -151,9 +148,6 @@ class PythonRuns:
             self._tell(stopped_before(task.order, now, StopReason.LEASE_LOST))
 
     # --- giving -----------------------------------------------------------------------------------------------------
-
-    def _with_room(self) -> PythonChild | None:
-        return self._children.with_room(self._waiting.most_with)
 
     def _give(self, child: PythonChild) -> None:
         """As many of the first that wait as may go together."""
@@ -168,7 +162,7 @@ class PythonRuns:
 
     def _listen_to(self, child: PythonChild, now: float) -> None:
         was_ready = child.is_ready
-        for task, started, ended, letter in child.ends(now):
+        for task, started, ended, letter in self._children.ends(child, now):
             self._note_end(child, task, started, ended, letter)
         if child.is_late:
             child.is_late = False
@@ -176,7 +170,7 @@ class PythonRuns:
         if child.is_ready and not was_ready:
             self._children.welcome(child)
             self._forget_expired()
-            if self._waiting:
+            if self._waiting and child.has_slot:
                 self._give(child)
         if child.is_ready and not child.hand:
             self._rest(child)
@@ -185,13 +179,16 @@ class PythonRuns:
         self, child: PythonChild, task: Task, started: float, ended: float, letter: dict[str, Any] | None
     ) -> None:
         self._waiting.note(task.function, ended - started)
-        if letter is None:
+        is_cut = child.board.cut() == task.token  # it outlived the end that the zygote put to it
+        if letter is None and not is_cut:
             self._tell(EndedRun(task.token, Ending.EXITED, started, ended, 0))
             return
-        if letter["said"]:
+        said, end = (letter["said"], letter["end"]) if letter else (False, None)
+        if said:
             child.outputs.drain()
-        self._tell(ended_run(task.token, started, ended, letter["end"], child.outputs))
-        if letter["said"]:
+        told = ended_run(task.token, started, ended, end, child.outputs)
+        self._tell(cut(task.order, told) if is_cut else told)
+        if said:
             child.outputs.fresh_tails()
             child.let_go_on()
             self._watch.flush(child)
@@ -236,6 +233,7 @@ class PythonRuns:
     def _see_off(self, child: PythonChild, ending: Ending) -> None:
         """Stop the run that the child is in, which must be all that it has."""
         started = child.started_at() or child.head_since
+        child.board.note_parting()
         self._children.drop(child)
         self._leaving.see_off(child, child.hand.popleft(), ending, started)
 
@@ -249,14 +247,16 @@ class PythonRuns:
         self._children.drop(child)
         child.outputs.drain()
         if not child.is_ready:
-            self._note_no_show(child.why_it_died(child.end()))
+            self._note_no_show(child, child.why_it_died(child.end()))
             return
         began_before = child.has_begun
         never_began = child.take_back(len(child.hand))
         started = child.started_at() or child.head_since
+        cut_token = child.board.cut()
         code = child.end()
         for task in child.hand:  # one at most
-            self._tell(died(task.order, code, child.outputs, started, now))
+            ended = died(task.order, code, child.outputs, started, now)
+            self._tell(cut(task.order, ended) if task.token == cut_token else ended)
         if never_began and not child.hand and not began_before:
             self._try_again(never_began, end_of(code))
         else:
@@ -273,12 +273,14 @@ class PythonRuns:
                 self._tell(machine_fault(tasks.pop(0).order, self._clock.elapsed(), why))
         self._waiting.again(tasks)
 
-    def _note_no_show(self, why: str, *, is_final: bool = False) -> None:
-        """A child that was sent for will not come: the first that waits has to wait for another, if that may help."""
+    def _note_no_show(self, child: PythonChild | None, why: str) -> None:
+        """A child will not come: the first that waits must wait for another, unless (None) none could be started."""
+        if child is not None and not child.has_slot:
+            return  # a spare
         self._children.coming -= 1
         self._slots.free += 1
         task = self._waiting.pop()
-        if task is not None and is_final:
+        if task is not None and child is None:
             self._tell(machine_fault(task.order, self._clock.elapsed(), why))
         elif task is not None:
             self._try_again([task], why)
@@ -321,7 +323,7 @@ class PythonRuns:
                 more = self._children.start_next()
             except ChildFailed as why:
                 with self._lock:
-                    self._note_no_show(str(why), is_final=True)
+                    self._note_no_show(None, str(why))
                     self._freed()
 
     def _look_after(self, now: float) -> float:
@@ -337,7 +339,7 @@ class PythonRuns:
         if not child.is_ready:
             if now >= child.moved_at + BOOT_SECONDS:
                 self._children.end(child)
-                self._note_no_show(f"did not start within {BOOT_SECONDS:g} s")
+                self._note_no_show(child, f"did not start within {BOOT_SECONDS:g} s")
                 self._freed()
                 return None
             return child.moved_at + BOOT_SECONDS

@@ -11,7 +11,11 @@ import sys
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sexton_worker import context
+from sexton.run_context import RunContext, enter, leave
+
+# As targets/environment.py has them, which takes long to load.
+WORKER_PID = "SEXTON_WORKER_PID"
+WORKER_NAME = "SEXTON_WORKER"
 
 
 class Request(NamedTuple):
@@ -50,11 +54,12 @@ class Surroundings:
 
     def enter(self, request: Request) -> None:
         """Set what the run is told. Raises ``Refused`` if that cannot be; ``leave`` must follow all the same."""
-        context.enter(lambda: _context(request))
+        enter(lambda: self._context(request))
         environ = self._environ
         if request.env:
             self._set(request.env)
-            environ["SEXTON_WORKER_PID"] = self._own.get("SEXTON_WORKER_PID", "")
+            for name in (WORKER_PID, WORKER_NAME):
+                environ[name] = self._own.get(name, "")
             self._job = ""  # the job's own may have overwritten what identifies the run
         if request.job != self._job or request.attempt != self._attempt:
             environ["SEXTON_JOB"] = self._job = request.job
@@ -86,9 +91,9 @@ class Surroundings:
         os.putenv(name, value)
         self._data[name] = value
 
-    def leave(self, request: Request) -> None:
-        """Put back what the run changed or was given."""
-        context.enter(None)
+    def leave(self, request: Request) -> bool:
+        """Put back what the run changed or was given; false if that cannot be, for it closed a stream for good."""
+        leave()
         if (sys.stdin, sys.stdout, sys.stderr) != self._streams:
             sys.stdin, sys.stdout, sys.stderr = self._streams
         if request.cwd is not None or not self._is_at_home():
@@ -98,6 +103,8 @@ class Surroundings:
             os.environ.clear()
             os.environ.update(self._own)
             self._job = ""
+        stdin, stdout, stderr = self._streams
+        return not (stdin.closed or stdout.closed or stderr.closed)
 
     def _is_at_home(self) -> bool:
         try:
@@ -105,12 +112,12 @@ class Surroundings:
         except OSError:  # the run deleted it around itself
             return False
 
-
-def _context(request: Request) -> context.RunContext:
-    return context.RunContext(
-        job=request.job,
-        tick=datetime.fromisoformat(request.tick),
-        attempt=request.attempt,
-        token=request.token,
-        deadline=datetime.fromisoformat(request.deadline),
-    )
+    def _context(self, request: Request) -> RunContext:
+        return RunContext(
+            job=request.job,
+            tick=datetime.fromisoformat(request.tick),
+            attempt=request.attempt,
+            token=request.token,
+            deadline=datetime.fromisoformat(request.deadline),
+            worker=self._own.get(WORKER_NAME, ""),
+        )

@@ -1,0 +1,213 @@
+"""The zygote at work: it keeps time for a worker that is frozen, ends all for one that is dead, and may die itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from sexton.claims import OnWorkerLost, State
+from sexton.targets import CommandTarget, PythonTarget, ShellTarget
+from sexton_worker.core.runs import Ending, StopReason
+from sexton_worker.targets import command_runs
+from tests.support import freezing, reaper
+from tests.support.processes import ProcessGroup
+from tests.support.runs import Runs, is_alive, zygote_of
+from tests.support.waiting import eventually
+from tests.support.worker_trial import LONG, TRUE, WorkerTrial
+
+NAP = "tests.support.work_module:wait_for_ever"
+
+
+@pytest.fixture
+def trial(processes: ProcessGroup, tmp_path: Path) -> Iterator[WorkerTrial]:
+    with contextlib.closing(WorkerTrial(processes, f"sqlite:///{tmp_path}/ledger.db")) as trial:
+        yield trial
+
+
+@pytest.fixture
+def runs() -> Iterator[Runs]:
+    with Runs() as runs:
+        yield runs
+
+
+def pid_in(path: Path) -> int:
+    return int(str(eventually(lambda: path.exists() and path.read_text().strip(), LONG, f"{path}")))
+
+
+def gone(*pids: int) -> None:
+    eventually(lambda: not any(map(is_alive, pids)), LONG, f"{pids} are gone")
+
+
+def endless(note: Path, on_term: str = "") -> str:
+    """A script that notes its process, and goes on until it is ended, or for ever."""
+    return f"trap '{on_term}' TERM; echo $$ > {note}; while :; do sleep 0.1; done"
+
+
+# --- the worker is frozen or dead -------------------------------------------------------------------------------------
+
+
+def test_the_runs_of_a_frozen_worker_end_at_their_deadlines(trial: WorkerTrial, tmp_path: Path) -> None:
+    """Politely and then not, by SIGTERM and SIGKILL; and when it wakes up it says so."""
+    notes = [tmp_path / name for name in ("command", "stubborn", "python")]
+    times: dict[str, Any] = {"max_runtime": timedelta(seconds=10), "kill_after": timedelta(seconds=1)}
+    command = trial.job(endless(notes[0], f"touch {tmp_path}/polite; exit 3"), **times)
+    stubborn = trial.job(endless(notes[1]), **times)
+    python = trial.job(PythonTarget(NAP, (str(notes[2]),)), **times)
+    worker = trial.start_worker(slots=3)
+    pids = [pid_in(note) for note in notes]
+    worker.freeze()
+    gone(*pids)
+    assert (tmp_path / "polite").exists()
+    worker.thaw()
+    for job, code in ((command, 3), (stubborn, 137), (python, 143)):
+        trial.await_states(job, State.TIMED_OUT)
+        (run,) = trial.runs(job)
+        assert run.exit_code == code
+        assert run.error.startswith("ran longer than max_runtime 10s; ended by SIG")
+    assert trial.runs(python)[0].error.endswith("while the worker was frozen")
+    after = trial.job(TRUE)
+    trial.await_states(after, State.SUCCEEDED)
+
+
+def test_what_must_not_outlive_its_lease_does_not_though_the_worker_is_frozen(
+    trial: WorkerTrial, tmp_path: Path
+) -> None:
+    """At most once: when the claim has been given up as lost, nothing of it runs any more. Others go on."""
+    trial.set(lease="6s", heartbeat="1s")
+    once = trial.job(
+        endless(tmp_path / "once", "exit"), on_worker_lost=OnWorkerLost.FAIL, columns={"at_most_once": True}
+    )
+    other = trial.job(f"echo $$ > {tmp_path}/other; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done")
+    worker = trial.start_worker()
+    pids = pid_in(tmp_path / "once"), pid_in(tmp_path / "other")
+    first = trial.lease_of(once)
+    eventually(lambda: (trial.lease_of(once) - first).total_seconds() > 6, LONG, "the lease is renewed for longer")
+    assert all(map(is_alive, pids))
+    worker.freeze()
+    gone(pids[0])
+    assert is_alive(pids[1])
+    worker.thaw()
+    (tmp_path / "go").touch()
+    trial.await_states(once, State.LOST)
+    trial.await_states(other, State.SUCCEEDED)
+
+
+def test_nothing_of_a_dead_worker_lives_on(trial: WorkerTrial, tmp_path: Path) -> None:
+    notes = [tmp_path / name for name in ("command", "stubborn", "python", "resting")]
+    trial.job(endless(notes[0], f"touch {tmp_path}/polite; exit"))
+    trial.job(endless(notes[1]), kill_after=timedelta(seconds=1))
+    trial.job(PythonTarget(NAP, (str(notes[2]),)))
+    worker = trial.start_worker(slots=3)
+    pids = [pid_in(note) for note in notes[:3]]
+    everybody = [zygote_of(worker.pid), *reaper.descendants(worker.pid)]
+    worker.kill()
+    gone(*pids, *everybody)
+    assert (tmp_path / "polite").exists()
+
+
+# --- the zygote is dead or frozen -------------------------------------------------------------------------------------
+
+
+def test_the_runs_of_a_lost_zygote_are_ended_and_their_fate_is_said_to_be_unknown(runs: Runs, tmp_path: Path) -> None:
+    """Also who left the group; before another run of the claim can begin."""
+    note, escaped = tmp_path / "pid", tmp_path / "escaped"
+    script = f"setsid sh -c 'echo $$ > {escaped}; exec sleep 300' & {endless(note)}"
+    with capture_logs() as logs:
+        token = runs.start(ShellTarget(script), kill_after=0.3)
+        pids = pid_in(note), pid_in(escaped)
+        zygote = zygote_of(os.getpid())
+        os.kill(zygote, signal.SIGKILL)
+        ended = runs.end_of(token)
+    assert not any(map(is_alive, pids))
+    assert ended.ending is Ending.MACHINE_FAULT
+    assert ended.started is not None
+    assert "was lost (ended by SIGKILL); what became of the run is unknown" in ended.error
+    assert [entry["runs"] for entry in logs if entry["event"] == "zygote.lost"] == [1]
+    assert runs.run(CommandTarget(("true",))).exit_code == 0
+    assert zygote_of(os.getpid()) != zygote
+
+
+def test_a_zygote_that_does_not_answer_is_replaced(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_runs, "PING_SECONDS", 0.2)
+    note = tmp_path / "pid"
+    token = runs.start(ShellTarget(endless(note, "exit")))
+    pid = pid_in(note)
+    zygote = zygote_of(os.getpid())
+    freezing.freeze(zygote)
+    ended = runs.end_of(token)
+    assert ended.ending is Ending.MACHINE_FAULT
+    gone(pid, zygote)
+    assert runs.run(CommandTarget(("true",))).exit_code == 0
+
+
+def test_what_a_lost_zygote_had_not_begun_is_begun_by_the_next(runs: Runs, tmp_path: Path) -> None:
+    """And once."""
+    runs.run(CommandTarget(("true",)))
+    zygote = zygote_of(os.getpid())
+    freezing.freeze(zygote)
+    token = runs.start(ShellTarget(f"echo begun >> {tmp_path}/log"))
+    stopped = runs.start(ShellTarget(f"echo stopped >> {tmp_path}/log"))
+    runs.execution.stop(stopped, StopReason.CANCELLED)
+    os.kill(zygote, signal.SIGKILL)
+    assert (runs.end_of(token).ending, runs.end_of(token).exit_code) == (Ending.EXITED, 0)
+    assert (runs.end_of(stopped).ending, runs.end_of(stopped).started) == (Ending.CANCELLED, None)
+    assert (tmp_path / "log").read_text() == "begun\n"
+
+
+def test_a_claim_whose_zygote_was_lost_is_run_again_or_lost_as_its_job_says(trial: WorkerTrial, tmp_path: Path) -> None:
+    """At most once is at most once."""
+    notes = [tmp_path / name for name in ("again", "once")]
+    scripts = [f"echo $$ >> {note}; while [ ! -e {tmp_path}/gate ]; do sleep 0.1; done" for note in notes]
+    again = trial.job(scripts[0])
+    once = trial.job(scripts[1], on_worker_lost=OnWorkerLost.FAIL, columns={"at_most_once": True})
+    worker = trial.start_worker()
+    for note in notes:
+        pid_in(note)
+    os.kill(zygote_of(worker.pid), signal.SIGKILL)
+    trial.await_states(once, State.LOST)
+    (tmp_path / "gate").touch()
+    trial.await_states(again, State.SUCCEEDED)
+    assert [len(note.read_text().split()) for note in notes] == [2, 1]
+    assert [run.outcome for run in trial.runs(again)] == [State.READY, State.SUCCEEDED]
+
+
+def test_the_next_zygote_watches_over_the_python_processes_too(trial: WorkerTrial, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    job = trial.job(PythonTarget(NAP, (str(note),)), max_runtime=timedelta(seconds=5))
+    worker = trial.start_worker()
+    pid, first = pid_in(note), zygote_of(worker.pid)
+    os.kill(first, signal.SIGKILL)
+    gone(first)
+    assert zygote_of(worker.pid) != first
+    worker.freeze()
+    gone(pid)
+    worker.thaw()
+    trial.await_states(job, State.TIMED_OUT)
+
+
+# --- what others can see ----------------------------------------------------------------------------------------------
+
+
+def test_the_zygote_shows_no_secret_and_outlives_the_signals_of_a_terminal(tmp_path: Path) -> None:
+    with Runs(environment={"WORKER_SECRET": "hunter2", "LANG": "C.UTF-8"}) as runs:
+        token = runs.start(
+            ShellTarget(endless(tmp_path / "pid", "exit 4")), env={"JOB_SECRET": "hunter3"}, stdin="hunter4"
+        )
+        pid_in(tmp_path / "pid")
+        zygote = zygote_of(os.getpid())
+        for name in ("cmdline", "environ"):
+            assert b"hunter" not in Path("/proc", str(zygote), name).read_bytes()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            os.kill(zygote, number)
+        runs.execution.stop(token, StopReason.CANCELLED)
+        assert runs.end_of(token).exit_code == 4
+        assert is_alive(zygote)
+    gone(zygote)

@@ -1,0 +1,302 @@
+"""The ``command`` and ``shell`` targets: all command runs of a worker, over its zygote, watched by one thread.
+
+    waiting ──sent──▶ the zygote's ──told of──▶ ended
+       ▲                 │  └──the zygote was lost, and it had begun──▶ what is left is ended ──▶ ended, fate unknown
+       └─ it had not ────┘
+
+The zygote starts the commands, drains them, and keeps their time (``sexton_worker/zygote``). Everything here happens
+under the execution's lock, except waiting for it and ending what a lost one left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import structlog
+
+from sexton.clock import Clock
+from sexton.targets import CommandTarget
+from sexton_worker.core.runs import EndedRun, StopReason
+from sexton_worker.execution import RunOrder
+from sexton_worker.targets.command import ended_command, order_for
+from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
+from sexton_worker.targets.environment import clean_environment
+from sexton_worker.targets.process_group import end_of
+from sexton_worker.targets.slots import Slots
+from sexton_worker.targets.zygote_keeper import PING_SECONDS, ZygoteKeeper
+from sexton_worker.targets.zygote_link import ZygoteLink
+from sexton_worker.targets.zygote_loss import Lost, end_lost
+from sexton_worker.zygote import frames
+
+MOST_TRIES = 3  # zygotes that were lost before they began the run
+CLOSE_SECONDS = 15.0
+LEASE_SECONDS = 1.0
+
+
+class _Waiting:
+    __slots__ = ("arrival", "order", "tries")
+
+    def __init__(self, order: RunOrder, arrival: int) -> None:
+        self.order = order
+        self.arrival = arrival
+        self.tries = 0
+
+
+class _Sent:
+    __slots__ = ("is_urgent", "place", "reason", "waiting")
+
+    def __init__(self, waiting: _Waiting, place: int) -> None:
+        self.waiting = waiting
+        self.place = place
+        self.reason: StopReason | None = None
+        self.is_urgent = False
+
+
+class CommandRuns:
+    """``tell`` takes each end; ``freed`` is called when slots have become free. Both under ``lock``. ``leases``: until
+    when the runs may go on that must not outlive theirs, by token and the elapsed clock."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        worker_environment: Mapping[str, str],
+        lock: threading.Lock,
+        slots: Slots,
+        tell: Callable[[EndedRun], None],
+        freed: Callable[[], None],
+        leases: Callable[[], Mapping[int, float]],
+    ) -> None:
+        self._clock = clock
+        self._clean = clean_environment(worker_environment)
+        self._lock = lock
+        self._slots = slots
+        self._tell = tell
+        self._freed = freed
+        self._leases = leases
+        self._waiting: deque[_Waiting] = deque()
+        self._sent: dict[int, _Sent] = {}  # by token, as below
+        self._vanishing: set[int] = set()  # whose zygote was lost
+        self._places = list(range(slots.free))
+        self._asked_at = 0.0
+        self._is_closed = False
+        self._log = structlog.get_logger("sexton.worker.execution")
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.zygote = ZygoteKeeper(clock, slots.free)
+        self._thread = threading.Thread(target=self._serve, name="sexton commands", daemon=True)
+        self._thread.start()
+
+    # --- what the execution asks ------------------------------------------------------------------------------------
+
+    def add(self, order: RunOrder, arrival: int) -> None:
+        """One more that waits; ``next_arrival`` and ``begin_next`` give it a slot in its turn."""
+        self._waiting.append(_Waiting(order, arrival))
+
+    def next_arrival(self) -> int | None:
+        """When the first that waits came; None: there is none."""
+        return self._waiting[0].arrival if self._waiting else None
+
+    def begin_next(self) -> None:
+        """Use one free slot for the first that waits; it goes out with ``flush``."""
+        waiting = self._waiting.popleft()
+        order, now = waiting.order, self._clock.elapsed()
+        if now >= order.begin_by:
+            self._tell(stopped_before(order, now, StopReason.LEASE_LOST))
+            return
+        place = self._places[-1]
+        try:
+            frame = frames.run_frame(order_for(order, place, self._clean))
+            had_none = self.zygote.present is None
+            self.zygote.link().post(frame)
+        except (ValueError, struct.error, frames.FrameTooLarge) as error:
+            self._tell(not_started(order, now, _unsayable(order, error)))
+            return
+        except OSError as error:
+            self._tell(machine_fault(order, now, str(error)))
+            return
+        self._places.pop()
+        self._slots.free -= 1
+        self._sent[order.token] = _Sent(waiting, place)
+        if had_none:
+            self._ring()
+
+    def flush(self) -> None:
+        """Send what ``begin_next`` has made ready."""
+        link = self.zygote.present
+        if link is not None and link.has_mail:
+            link.flush()
+            if link.has_mail:
+                self._ring()
+
+    def take_waiting(self) -> list[int]:
+        """Forget what waits; its tokens."""
+        tokens = [waiting.order.token for waiting in self._waiting]
+        self._waiting.clear()
+        return tokens
+
+    def stop(self, token: int, reason: StopReason) -> bool:
+        """Stop the run with this token; false if it is not here."""
+        if (sent := self._sent.get(token)) is not None:
+            self._stop_sent(token, sent, reason)
+            return True
+        for waiting in self._waiting:
+            if waiting.order.token == token:
+                self._waiting.remove(waiting)
+                self._tell(stopped_before(waiting.order, self._clock.elapsed(), reason))
+                return True
+        return token in self._vanishing
+
+    def _stop_sent(self, token: int, sent: _Sent, reason: StopReason) -> None:
+        """The first reason stands, but a worker that ends makes haste."""
+        is_urgent = reason is StopReason.GIVEN_BACK
+        if sent.reason is not None and (sent.is_urgent or not is_urgent):
+            return
+        sent.reason = sent.reason or reason
+        sent.is_urgent = is_urgent
+        if self.zygote.present is not None:
+            self.zygote.present.post(frames.stop_frame(token, is_urgent=is_urgent))
+            self.flush()
+
+    def close(self) -> None:
+        """End the thread and the zygote; runs must have ended before. Without the lock."""
+        with self._lock:
+            self._is_closed = True
+            self._ring()
+        self._thread.join(CLOSE_SECONDS)
+        with self._lock:
+            self.zygote.close(CLOSE_SECONDS)
+            os.close(self._bell)
+
+    def _ring(self) -> None:
+        os.eventfd_write(self._bell, 1)
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        while not self._is_closed:
+            try:
+                with self._lock:
+                    seconds = min(self.zygote.keep() or PING_SECONDS, self._note_leases())
+                    poll, link = select.poll(), self.zygote.present
+                    poll.register(self._bell, select.POLLIN)
+                    if link is not None:
+                        poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.has_mail else 0))
+                        poll.register(link.exit_fileno(), select.POLLIN)
+                ready = {descriptor for descriptor, _ in poll.poll(seconds * 1000)}
+                with self._lock:
+                    self._attend(ready, link)
+            except Exception:
+                self._log.exception("commands.fault")  # whatever it was about, the others go on
+                self._clock.wait(self._clock.wakeup(), 0.1)
+
+    def _attend(self, ready: set[int], link: ZygoteLink | None) -> None:
+        if self._bell in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._bell)
+        if link is None or link is not self.zygote.present:
+            return
+        is_gone = link.exit_fileno() in ready
+        if link.fileno() in ready or is_gone:
+            while self._hear(link) and is_gone:
+                pass  # all that it has left
+            self.flush()
+        if is_gone:
+            self._note_loss()
+        elif not ready and self._sent:
+            self._ask()
+        self._freed()
+
+    def _note_leases(self) -> float:
+        """Let the zygote see what has been renewed; the seconds until there may be more of that."""
+        link = self.zygote.present
+        leased = [sent for sent in self._sent.values() if sent.waiting.order.grant.at_most_once]
+        if link is None or not leased:
+            return PING_SECONDS
+        leases = self._leases()
+        for sent in leased:
+            if (lease := leases.get(sent.waiting.order.token)) is not None:
+                link.note_lease(sent.place, lease)
+        return LEASE_SECONDS
+
+    def _ask(self) -> None:
+        """If it is time to."""
+        now = self._clock.elapsed()
+        if now - self._asked_at >= PING_SECONDS:
+            self._asked_at = now
+            self.zygote.ask()
+
+    def _hear(self, link: ZygoteLink) -> bool:
+        """Whether it said something."""
+        said = link.receive()
+        for kind, body in said:
+            if kind != frames.ENDED:
+                continue
+            end = frames.end_in(body)
+            if (sent := self._sent.pop(end.token, None)) is not None:
+                self._places.append(sent.place)
+                self._slots.free += 1
+                self._tell(ended_command(sent.waiting.order, end, sent.reason, self._clean))
+        return bool(said)
+
+    def _note_loss(self) -> None:
+        """The zygote is gone: its runs are ended, or begin again if they had not begun."""
+        link = self.zygote.lose()
+        begun_by = {token: link.begun(sent.place, token) for token, sent in self._sent.items()}
+        why = f"the process that starts this worker's commands was lost ({end_of(link.end())})"
+        self._log.error("zygote.lost", pid=link.pid, error=why, runs=len(self._sent))
+        lost, sent_back = [], []
+        for token, sent in self._sent.items():
+            self._places.append(sent.place)
+            begun = begun_by[token]
+            if begun is None:
+                self._slots.free += 1
+                sent_back.append(sent)
+            else:
+                lost.append(Lost(sent.waiting.order, *begun))
+        self._sent.clear()
+        for sent in reversed(sent_back):
+            self._again(sent, why)
+        if lost:
+            self._vanishing.update(one.order.token for one in lost)
+            self._see_off(lost, why)
+
+    def _again(self, sent: _Sent, why: str) -> None:
+        waiting, now = sent.waiting, self._clock.elapsed()
+        waiting.tries += 1
+        if sent.reason is not None:
+            self._tell(stopped_before(waiting.order, now, sent.reason))
+        elif waiting.tries >= MOST_TRIES:
+            self._tell(machine_fault(waiting.order, now, why))
+        else:
+            self._waiting.appendleft(waiting)
+
+    def _see_off(self, lost: list[Lost], why: str) -> None:
+        def run() -> None:
+            end_lost(lost, why, self._clock, self._note_over)
+
+        try:
+            threading.Thread(target=run, name="sexton lost commands", daemon=True).start()
+        except RuntimeError:  # no more threads: the others wait as long
+            self._lock.release()
+            try:
+                run()
+            finally:
+                self._lock.acquire()
+
+    def _note_over(self, ended: EndedRun) -> None:
+        with self._lock:
+            self._vanishing.discard(ended.token)
+            self._slots.free += 1
+            self._tell(ended)
+            self._freed()
+
+
+def _unsayable(order: RunOrder, error: Exception) -> str:
+    what = order.rules.target.argv[:1] if isinstance(order.rules.target, CommandTarget) else ["/bin/sh"]
+    why = error if isinstance(error, ValueError) else "its arguments, variables and input are too many or too large"
+    return f"cannot start {', '.join(map(repr, what)) or 'nothing'}: {why}; correct the job"

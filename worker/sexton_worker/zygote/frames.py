@@ -1,0 +1,299 @@
+"""What worker and zygote say to each other: frames on a stream socket, in numbers and bytes.
+
+    length (4 bytes) | kind (1) | numbers of that kind | pieces: length (4), bytes
+
+To the zygote: ``RUN`` (an ``Order``), ``STOP`` (a token, and whether the worker ends), ``WATCH`` (a Python process; its
+pidfd and its board travel with the frame), ``PING``. From it: ``ENDED`` (an ``End``), ``PONG``. A frame is at most
+``LARGEST`` bytes long. Both sides are of one version: the worker starts its zygote from its own files.
+
+Only what costs a small interpreter little is imported here and in the whole of this package.
+"""
+
+from __future__ import annotations
+
+import struct
+
+RUN, STOP, WATCH, PING, ENDED, PONG = range(1, 7)
+LARGEST = 64 * 1024 * 1024
+
+# Who ended a run: nobody, its deadline, the worker's word (for a reason that the worker knows), the end of its lease.
+BY_ITSELF, TIMED_OUT, STOPPED, LEASE_OVER = range(4)
+# How far a run came: its process ran; the lease of its claim was over; no process; no such folder; no such program.
+RAN, TOO_LATE, NO_PROCESS, NO_FOLDER, NO_PROGRAM, KILLED_AT_ONCE = range(6)
+
+UNLIMITED = -1
+
+_HEAD = struct.Struct("=IB")
+_PIECE = struct.Struct("=I")
+_RUN = struct.Struct("=qIddddqqqHHBB")
+_STOP = struct.Struct("=qB")
+_WATCH = struct.Struct("=q")
+_ENDED = struct.Struct("=qBddiiBBqqI")
+
+
+class FrameTooLarge(Exception):
+    """More than ``LARGEST`` bytes."""
+
+
+class Order:
+    """A command to run. Times in seconds; texts as the kernel takes them; limits in bytes, seconds of processor time
+    and descriptors, or ``UNLIMITED``. ``begin_by`` is by the elapsed clock, and so is ``lease``: until when the run may
+    go on, as of now; the roster, in which ``place`` is its place, has it later."""
+
+    __slots__ = (
+        "argv", "begin_by", "cpu_time", "cwd", "env", "kill_after", "lease", "max_runtime", "memory", "open_files",
+        "place", "stdin", "token",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        token: int,
+        place: int,
+        argv: list[bytes],
+        env: dict[bytes, bytes],
+        *,
+        begin_by: float,
+        max_runtime: float,
+        kill_after: float,
+        lease: float = float("inf"),
+        cwd: bytes | None = None,
+        stdin: bytes | None = None,
+        memory: int = UNLIMITED,
+        cpu_time: int = UNLIMITED,
+        open_files: int = UNLIMITED,
+    ) -> None:
+        self.token = token
+        self.place = place
+        self.argv = argv
+        self.env = env
+        self.begin_by = begin_by
+        self.max_runtime = max_runtime
+        self.kill_after = kill_after
+        self.lease = lease
+        self.cwd = cwd
+        self.stdin = stdin
+        self.memory = memory
+        self.cpu_time = cpu_time
+        self.open_files = open_files
+
+    @property
+    def has_limits(self) -> bool:
+        return not self.memory == self.cpu_time == self.open_files == UNLIMITED
+
+
+class End:
+    """The end of a run. ``code``: as ``waitpid`` tells it, 128 + signal if one ended it; ``errno`` where there was no
+    process; ``survivors``: processes that could not be ended."""
+
+    __slots__ = (
+        "code", "ended", "errno", "how_far", "is_killed", "started", "stderr", "stderr_bytes", "stdout", "stdout_bytes",
+        "survivors", "token", "why",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        token: int,
+        how_far: int,
+        started: float,
+        ended: float,
+        *,
+        code: int = 0,
+        errno: int = 0,
+        why: int = BY_ITSELF,
+        is_killed: bool = False,
+        stdout: bytes = b"",
+        stderr: bytes = b"",
+        stdout_bytes: int = 0,
+        stderr_bytes: int = 0,
+        survivors: tuple[int, ...] = (),
+    ) -> None:
+        self.token = token
+        self.how_far = how_far
+        self.started = started
+        self.ended = ended
+        self.code = code
+        self.errno = errno
+        self.why = why
+        self.is_killed = is_killed
+        self.stdout = stdout
+        self.stderr = stderr
+        self.stdout_bytes = stdout_bytes
+        self.stderr_bytes = stderr_bytes
+        self.survivors = survivors
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def run_frame(order: Order) -> bytes:
+    """Raises ``FrameTooLarge``, and ``struct.error`` for more than 65,535 arguments or variables."""
+    numbers = _RUN.pack(
+        order.token,
+        order.place,
+        order.begin_by,
+        order.max_runtime,
+        order.kill_after,
+        order.lease,
+        order.memory,
+        order.cpu_time,
+        order.open_files,
+        len(order.argv),
+        len(order.env),
+        order.cwd is not None,
+        order.stdin is not None,
+    )
+    pieces = [*order.argv]
+    for name, value in order.env.items():
+        pieces += (name, value)
+    pieces += [piece for piece in (order.cwd, order.stdin) if piece is not None]
+    return _frame(RUN, numbers, pieces)
+
+
+def stop_frame(token: int, *, is_urgent: bool) -> bytes:
+    return _frame(STOP, _STOP.pack(token, is_urgent))
+
+
+def watch_frame(pid: int) -> bytes:
+    """Its pidfd and the descriptor of its board must be sent along."""
+    return _frame(WATCH, _WATCH.pack(pid))
+
+
+def end_frame(end: End) -> bytes:
+    numbers = _ENDED.pack(
+        end.token,
+        end.how_far,
+        end.started,
+        end.ended,
+        end.code,
+        end.errno,
+        end.why,
+        end.is_killed,
+        end.stdout_bytes,
+        end.stderr_bytes,
+        len(end.survivors),
+    )
+    return _frame(ENDED, numbers, [end.stdout, end.stderr, *(b"%d" % pid for pid in end.survivors)])
+
+
+def _frame(kind: int, numbers: bytes = b"", pieces: list[bytes] | None = None) -> bytes:
+    body = [numbers]
+    for piece in pieces or ():
+        body += (_PIECE.pack(len(piece)), piece)
+    length = sum(map(len, body))
+    if length > LARGEST:
+        raise FrameTooLarge
+    return b"".join((_HEAD.pack(length, kind), *body))
+
+
+PING_FRAME = _frame(PING)
+PONG_FRAME = _frame(PONG)
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+class FrameBuffer:
+    """Puts frames together from what comes off the socket."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, piece: bytes) -> list[tuple[int, bytes]]:
+        """The frames that are complete now: kind and body. Raises ``FrameTooLarge`` for what is no frame of ours."""
+        data = self._data
+        data += piece
+        found, at = [], 0
+        while len(data) - at >= _HEAD.size:
+            length, kind = _HEAD.unpack_from(data, at)
+            if length > LARGEST:
+                raise FrameTooLarge
+            end = at + _HEAD.size + length
+            if len(data) < end:
+                break
+            found.append((kind, bytes(data[at + _HEAD.size : end])))
+            at = end
+        del data[:at]
+        return found
+
+
+def order_in(body: bytes) -> Order:
+    """The order of a ``RUN`` frame."""
+    (
+        token,
+        place,
+        begin_by,
+        max_runtime,
+        kill_after,
+        lease,
+        memory,
+        cpu_time,
+        open_files,
+        arguments,
+        variables,
+        cwd,
+        stdin,
+    ) = _RUN.unpack_from(body)
+    pieces = _pieces(body, _RUN.size)
+    argv = pieces[:arguments]
+    names = pieces[arguments : arguments + 2 * variables : 2]
+    values = pieces[arguments + 1 : arguments + 2 * variables : 2]
+    rest = pieces[arguments + 2 * variables :]
+    return Order(
+        token,
+        place,
+        argv,
+        dict(zip(names, values, strict=True)),
+        begin_by=begin_by,
+        max_runtime=max_runtime,
+        kill_after=kill_after,
+        lease=lease,
+        cwd=rest.pop(0) if cwd else None,
+        stdin=rest.pop(0) if stdin else None,
+        memory=memory,
+        cpu_time=cpu_time,
+        open_files=open_files,
+    )
+
+
+def stop_in(body: bytes) -> tuple[int, bool]:
+    """Token and urgency of a ``STOP`` frame."""
+    token, is_urgent = _STOP.unpack(body)
+    return token, bool(is_urgent)
+
+
+def watched_in(body: bytes) -> int:
+    """The process of a ``WATCH`` frame."""
+    (pid,) = _WATCH.unpack(body)
+    return int(pid)
+
+
+def end_in(body: bytes) -> End:
+    """The end of an ``ENDED`` frame."""
+    token, how_far, started, ended, code, errno, why, is_killed, stdout_bytes, stderr_bytes, _ = _ENDED.unpack_from(
+        body
+    )
+    stdout, stderr, *survivors = _pieces(body, _ENDED.size)
+    return End(
+        token,
+        how_far,
+        started,
+        ended,
+        code=code,
+        errno=errno,
+        why=why,
+        is_killed=bool(is_killed),
+        stdout=stdout,
+        stderr=stderr,
+        stdout_bytes=stdout_bytes,
+        stderr_bytes=stderr_bytes,
+        survivors=tuple(map(int, survivors)),
+    )
+
+
+def _pieces(body: bytes, at: int) -> list[bytes]:
+    found = []
+    while at < len(body):
+        (length,) = _PIECE.unpack_from(body, at)
+        at += _PIECE.size
+        found.append(body[at : at + length])
+        at += length
+    return found
