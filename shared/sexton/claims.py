@@ -68,6 +68,13 @@ class OnWorkerLost(StrEnum):
     FAIL = "fail"
 
 
+class OnLeaseLost(StrEnum):
+    """What becomes of a run, still going on, whose worker could not renew its lease."""
+
+    CONTINUE = "continue"
+    KILL = "kill"
+
+
 PACED_ORIGINS = frozenset({Origin.CATCH_UP, Origin.HELD, Origin.BACKFILL})
 
 ENDED = frozenset(

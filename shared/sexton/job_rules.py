@@ -76,6 +76,18 @@ NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
+class ConcurrencyKey:
+    """The ``concurrency_key`` mapping: a group of ``limit`` slots, shared by all jobs that name ``key``."""
+
+    key: str
+    limit: int = 1
+
+
+QUEUE_LIMIT = 100
+"""How many claims may be parked on one slot under ``overlap: queue``, unless the job says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
 class DstRules:
     """The ``dst`` mapping: what a changed clock does to fixed times."""
 
@@ -104,6 +116,8 @@ class FiringRules:
     on_worker_lost: OnWorkerLost = OnWorkerLost.RETRY
     missed: MissedRules = field(default_factory=MissedRules)
     jitter_seed: str = ""
+    queue_limit: int = QUEUE_LIMIT
+    concurrency: ConcurrencyKey | None = None
 
     def jitter_of(self, tick: datetime) -> timedelta:
         """The delay of this tick: whole milliseconds in ``[0, jitter]``, the same on every node (invariant 8)."""
@@ -124,6 +138,8 @@ def firing_rules(text: str) -> FiringRules:
         on_worker_lost=OnWorkerLost(data["on_worker_lost"]),
         missed=missed_from_json(data["missed"]),
         jitter_seed=data.get("jitter_seed", ""),
+        queue_limit=data.get("queue_limit", QUEUE_LIMIT),
+        concurrency=concurrency_from_json(data.get("concurrency_key")),
     )
 
 
@@ -203,6 +219,14 @@ def limits_from_json(data: dict[str, Any]) -> Limits:
         cpu_time=_optional_duration(data.get("cpu_time_ms")),
         open_files=data.get("open_files"),
     )
+
+
+def concurrency_to_json(concurrency: ConcurrencyKey) -> dict[str, Any]:
+    return {"key": concurrency.key, "limit": concurrency.limit}
+
+
+def concurrency_from_json(data: dict[str, Any] | None) -> ConcurrencyKey | None:
+    return None if data is None else ConcurrencyKey(data["key"], data["limit"])
 
 
 def missed_to_json(rules: MissedRules) -> dict[str, Any]:

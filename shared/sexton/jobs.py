@@ -18,15 +18,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sexton.claims import OnWorkerLost, Overlap
+from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.cron_expression import CronExpression
 from sexton.job_rules import (
     NO_LIMITS,
+    QUEUE_LIMIT,
+    ConcurrencyKey,
     DstRules,
     ExcludeRules,
     Limits,
     MissedRules,
     RetryRules,
+    concurrency_from_json,
+    concurrency_to_json,
     dst_from_json,
     dst_to_json,
     duration,
@@ -57,6 +61,9 @@ class RunRules:
     retries: RetryRules
     on_worker_lost: OnWorkerLost
     limits: Limits = NO_LIMITS
+    ends_with_lease: bool = (
+        False  # the run must not outlive its lease: on_lease_lost is kill, or another key implies it
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +94,13 @@ class JobDefinition:
     queue: str = "default"
     priority: int = 0
     overlap: Overlap = Overlap.SKIP
+    queue_limit: int = QUEUE_LIMIT
+    concurrency_key: ConcurrencyKey | None = None
     max_runtime: timedelta = timedelta(hours=24)
     kill_after: timedelta = timedelta(seconds=10)
     retries: RetryRules = field(default_factory=RetryRules)
     on_worker_lost: OnWorkerLost = OnWorkerLost.RETRY
+    on_lease_lost: OnLeaseLost = OnLeaseLost.CONTINUE
     missed: MissedRules = field(default_factory=MissedRules)
     description: str = ""
     owner: str = ""
@@ -101,8 +111,7 @@ class JobDefinition:
         """Canonical JSON of everything but ``renamed_from``: what a revision stores and compares."""
         return _canonical(
             {
-                # Without limits as before there were any, so that old revisions compare equal.
-                **({} if self.limits == NO_LIMITS else {"limits": limits_to_json(self.limits)}),
+                **self._younger_keys(),
                 "name": self.name,
                 "schedule": list(self.schedule_parts),
                 "timezone": self.timezone,
@@ -132,6 +141,33 @@ class JobDefinition:
             }
         )
 
+    def _younger_keys(self) -> dict[str, Any]:
+        """Those that the first version did not know, where they say anything: so that old revisions compare equal."""
+        younger: dict[str, Any] = {}
+        if self.limits != NO_LIMITS:
+            younger["limits"] = limits_to_json(self.limits)
+        if self.on_lease_lost is not OnLeaseLost.CONTINUE:
+            younger["on_lease_lost"] = self.on_lease_lost.value
+        return younger | self._group_keys()
+
+    def _group_keys(self) -> dict[str, Any]:
+        keys: dict[str, Any] = {}
+        if self.queue_limit != QUEUE_LIMIT:
+            keys["queue_limit"] = self.queue_limit
+        if self.concurrency_key is not None:
+            keys["concurrency_key"] = concurrency_to_json(self.concurrency_key)
+        return keys
+
+    @property
+    def ends_with_lease(self) -> bool:
+        """Whether a run must not outlive its lease: by `on_lease_lost: kill`, or for what else the job promises."""
+        return (
+            self.on_lease_lost is OnLeaseLost.KILL
+            or self.on_worker_lost is OnWorkerLost.FAIL
+            or self.overlap is Overlap.REPLACE
+            or self.concurrency_key is not None
+        )
+
     @classmethod
     def from_text(cls, text: str) -> JobDefinition:
         """The definition whose ``to_text()`` is ``text``; keys that its version did not know have their default."""
@@ -156,10 +192,13 @@ class JobDefinition:
             queue=data["queue"],
             priority=data["priority"],
             overlap=Overlap[data["overlap"].upper()],
+            queue_limit=data.get("queue_limit", QUEUE_LIMIT),
+            concurrency_key=concurrency_from_json(data.get("concurrency_key")),
             max_runtime=duration(data["max_runtime_ms"]),
             kill_after=duration(data["kill_after_ms"]),
             retries=retries_from_json(data["retries"]),
             on_worker_lost=OnWorkerLost(data["on_worker_lost"]),
+            on_lease_lost=OnLeaseLost(data.get("on_lease_lost", "continue")),
             missed=missed_from_json(data["missed"]),
             description=data["description"],
             owner=data["owner"],
@@ -191,6 +230,7 @@ class JobDefinition:
             "jitter_ms": milliseconds(self.jitter),
             "on_worker_lost": self.on_worker_lost.value,
             "missed": missed_to_json(self.missed),
+            **self._group_keys(),
         }
         if self.jitter:
             rules["jitter_seed"] = hash_seed
@@ -208,6 +248,7 @@ class JobDefinition:
             retries=self.retries,
             on_worker_lost=self.on_worker_lost,
             limits=self.limits,
+            ends_with_lease=self.ends_with_lease,
         )
 
 

@@ -85,7 +85,7 @@ def test_several_upgraders_at_once_make_one_ledger(empty_url: str) -> None:
     check_schema(empty_url)
 
 
-@pytest.mark.parametrize(("version", "is_accepted"), [("0001", False), ("0003", True), ("0004", False)])
+@pytest.mark.parametrize(("version", "is_accepted"), [("0002", False), ("0004", True), ("0005", False)])
 def test_a_process_accepts_its_version_and_the_next(ledger_url: str, version: str, is_accepted: bool) -> None:
     engine = create_engine(ledger_url)
     with engine.begin() as connection:

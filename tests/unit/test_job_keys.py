@@ -9,7 +9,7 @@ import yaml
 
 from sexton.errors import InvalidJobFile
 from sexton.jobfiles.key_tables import Key, TableOf
-from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS
+from sexton.jobfiles.keys import JOB_KEYS, MAPPINGS, TARGETS
 from sexton.jobfiles.later_readings import Later
 from sexton.jobfiles.load import load_job_text
 from sexton.jobfiles.readings import Choice, OrNull
@@ -111,7 +111,7 @@ def test_the_words_of_each_choice() -> None:
 
 
 def test_what_each_job_says_for_itself_and_what_merges() -> None:
-    own = {"schedule", "renamed_from", "hash_seed", *TARGETS, *LATER_TARGETS, "args", "kwargs"}
+    own = {"schedule", "renamed_from", "hash_seed", *TARGETS, "args", "kwargs"}
     assert {key.name for key in JOB_KEYS if key.own} == own
     tables = {key.name for key in JOB_KEYS if isinstance(key.reading, TableOf)}
     assert {*tables, "env"} == set(MAPPINGS)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from sexton.errors import InvalidJobFile, Problem
-from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, TARGETS, TableOf
+from sexton.jobfiles.keys import JOB_KEYS, TARGETS, TableOf
 from sexton.jobfiles.later_readings import Later
 from sexton.jobfiles.load import load_job_text
 from sexton.jobfiles.meant_keys import MEANT, meant_by
@@ -155,7 +155,6 @@ def test_keys_of_a_later_version_are_not_offered() -> None:
     (problem,) = refused(job("zzzz: 1"))
     offered = problem.message.partition("the keys are ")[2].split(", ")
     assert set(offered) == set(KEYS) - LATER
-    assert set(LATER_TARGETS) <= LATER
 
 
 def test_a_key_of_defaults_that_is_each_job_s_own_is_said_to_be() -> None:

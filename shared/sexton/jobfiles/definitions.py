@@ -9,15 +9,15 @@ from functools import lru_cache
 from typing import Any
 
 from sexton.errors import InvalidSchedule
-from sexton.job_rules import DstRules, ExcludeRules, MissedRules, RetryRules
-from sexton.jobfiles.keys import JOB_KEYS, LATER_TARGETS, MAPPINGS, TARGETS, keys_meant, place_of, read_keys
+from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
+from sexton.jobfiles.keys import JOB_KEYS, MAPPINGS, TARGETS, keys_meant, place_of, read_keys
 from sexton.jobfiles.nodes import Mapping, Node, Scalar
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD
 from sexton.jobfiles.remedies import toml_key
 from sexton.jobs import JobDefinition
 from sexton.schedule_specs import firing_schedule_from_spec
-from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
+from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 
 _ALL_NAMES = frozenset(key.name for key in JOB_KEYS)
 _MARKS_OF_A_JOB = frozenset(("schedule", *TARGETS))
@@ -34,9 +34,11 @@ _PLAIN_FIELDS = (
     "queue",
     "priority",
     "overlap",
+    "queue_limit",
     "max_runtime",
     "kill_after",
     "on_worker_lost",
+    "on_lease_lost",
     "description",
     "owner",
     "tags",
@@ -108,16 +110,18 @@ def _path_to_job(node: Node) -> list[str] | None:
 
 
 def _check_targets(job: JobNode, own: Values[str, Any], problems: FileProblems) -> None:
-    given = [name for name in (*TARGETS, *LATER_TARGETS) if name in own]
+    given = [name for name in TARGETS if name in own]
     if not given:
         problems.add(job.node, f"the job {job.name} has no target; write one of {', '.join(TARGETS)}")
     elif len(given) > 1:
         second = job.node.entries[given[1]][0]
         problems.add(second, f"the job {job.name} has the targets {' and '.join(given)}; keep exactly one")
     for name in ("args", "kwargs"):
-        if name in own and given and "python" not in given:
+        if name in own and given and "python" not in given and "celery" not in given:
             place = job.node.entries[name][0]
-            problems.add(place, f"{name} goes with 'python' only; put what '{given[0]}' needs into '{given[0]}'")
+            problems.add(
+                place, f"{name} goes with 'python' and 'celery' only; put what '{given[0]}' needs into '{given[0]}'"
+            )
 
 
 def merged(defaults: Values[str, Any], own: Values[str, Any]) -> dict[str, Any]:
@@ -140,6 +144,8 @@ def _definition(name: str, values: Values[str, Any]) -> JobDefinition:
         dst=DstRules(**values.get("dst", {})),
         retries=RetryRules(**values.get("retries", {})),
         missed=MissedRules(**values.get("missed", {})),
+        limits=Limits(**values.get("limits", {})),
+        concurrency_key=_concurrency_key(values.get("concurrency_key")),
         **plain,
     )
 
@@ -149,11 +155,19 @@ def _exclude_rules(values: Values[str, Any]) -> ExcludeRules:
     return ExcludeRules(**{key: tuple(sorted(set(value))) for key, value in values.items()})
 
 
+def _concurrency_key(values: Values[str, Any] | None) -> ConcurrencyKey | None:
+    return None if values is None else ConcurrencyKey(**values)
+
+
 def _target(values: Values[str, Any]) -> Target:
     if "command" in values:
         return CommandTarget(values["command"])
     if "shell" in values:
         return ShellTarget(values["shell"])
+    if "http" in values:
+        return HttpTarget(**values["http"])
+    if "celery" in values:
+        return CeleryTarget(**values["celery"], args=tuple(values.get("args", ())), kwargs=values.get("kwargs", {}))
     return PythonTarget(values["python"], tuple(values.get("args", ())), values.get("kwargs", {}))
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sexton.claims import OnWorkerLost, Overlap
+from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.job_rules import CatchUpOrder, MissedPolicy
 from sexton.jobfiles.day_readings import Day, Region, Weekday
+from sexton.jobfiles.inner_keys import ALERT_KEYS, CELERY_KEYS, CONCURRENCY_KEYS, HTTP_KEYS, LIMIT_KEYS
 from sexton.jobfiles.key_tables import Key, TableOf, keys_meant, place_of, read_keys, unknown_key
-from sexton.jobfiles.later_keys import ALERT_KEYS, CELERY_KEYS, CONCURRENCY_KEYS, HTTP_KEYS, LIMIT_KEYS
-from sexton.jobfiles.later_readings import NO_DEFAULT, EnvValue, Later
+from sexton.jobfiles.later_readings import EnvValue, Later
 from sexton.jobfiles.nodes import Node
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import (
@@ -38,7 +38,6 @@ from sexton.wall_clock_ticks import GapRule, OverlapRule
 
 __all__ = [
     "JOB_KEYS",
-    "LATER_TARGETS",
     "MAPPINGS",
     "NAME_PATTERN",
     "NAME_WANTED",
@@ -155,8 +154,7 @@ EXCLUDE_KEYS = (
     ),
 )
 
-_OVERLAPS = {"skip": Overlap.SKIP, "queue": Overlap.QUEUE, "allow": Overlap.ALLOW}
-_USE_OTHER_TARGET = "write command, shell or python until then"
+_OVERLAPS = (Overlap.SKIP, Overlap.QUEUE, Overlap.REPLACE, Overlap.ALLOW)
 
 _WHEN_KEYS = (
     Key(
@@ -241,14 +239,14 @@ _WHAT_KEYS = (
     ),
     Key(
         "http",
-        Later(TableOf(HTTP_KEYS, "http", required=("url",)), NO_DEFAULT, _USE_OTHER_TARGET),
+        TableOf(HTTP_KEYS, "http", required=("url",)),
         "",
         "An HTTP request.",
         own=True,
     ),
     Key(
         "celery",
-        Later(TableOf(CELERY_KEYS, "celery", required=("broker", "task")), NO_DEFAULT, _USE_OTHER_TARGET),
+        TableOf(CELERY_KEYS, "celery", required=("broker", "task")),
         "",
         "Hands the tick to a Celery deployment.",
         own=True,
@@ -269,7 +267,7 @@ _WHAT_KEYS = (
     ),
     Key(
         "limits",
-        Later(TableOf(LIMIT_KEYS, "limits"), {}, "remove it (until then it is {})"),
+        TableOf(LIMIT_KEYS, "limits"),
         "{}",
         "Memory, processor time and open files of a run.",
     ),
@@ -280,23 +278,19 @@ _HOW_KEYS = (
     Key("priority", Whole(-2, 2), "0", "-2 to 2, higher first."),
     Key(
         "overlap",
-        Choice(_OVERLAPS, later=("replace",)),
+        Choice({overlap.name.lower(): overlap for overlap in _OVERLAPS}),
         "skip",
-        "A tick that finds the job still running: `skip` it, `queue` it, or `allow` both.",
+        "A tick that finds the job still running: `skip` it, `queue` it, `replace` the run by it, or `allow` both.",
     ),
     Key(
         "queue_limit",
-        Later(Whole(1, 1_000_000), 100, "remove it (until then it is 100)"),
+        Whole(1, 1_000_000),
         "100",
         "Under `overlap: queue`: how many may wait; the oldest beyond it end skipped.",
     ),
     Key(
         "concurrency_key",
-        Later(
-            OrNull(TableOf(CONCURRENCY_KEYS, "concurrency_key", required=("key",))),
-            None,
-            "remove it (until then it is null)",
-        ),
+        OrNull(TableOf(CONCURRENCY_KEYS, "concurrency_key", required=("key",))),
         "null",
         "One group of slots across jobs; overlap then speaks of the key.",
     ),
@@ -311,7 +305,7 @@ _HOW_KEYS = (
     ),
     Key(
         "on_lease_lost",
-        Later(Choice({"continue": "continue", "kill": "kill"}), "continue", "remove it (until then it is continue)"),
+        Choice({rule.value: rule for rule in OnLeaseLost}),
         "continue",
         "A run whose worker lost its lease: `continue` or `kill`.",
     ),
@@ -343,6 +337,5 @@ _ABOUT_KEYS = (
 
 JOB_KEYS: tuple[Key, ...] = (*_WHEN_KEYS, *_WHAT_KEYS, *_HOW_KEYS, *_ABOUT_KEYS)
 
-TARGETS = ("command", "shell", "python")
-LATER_TARGETS = ("http", "celery")
-MAPPINGS = ("env", "retries", "missed", "dst", "exclude")  # these merge by key
+TARGETS = ("command", "shell", "python", "http", "celery")
+MAPPINGS = ("env", "limits", "retries", "missed", "dst", "exclude")  # these merge by key

@@ -102,6 +102,12 @@ def bytes_of(text: str) -> int | None:
     return None if match is None else int(match[1]) * _SIZE_UNITS[match[2]]
 
 
+def size_text(size: int) -> str:
+    """The shortest text that ``bytes_of`` reads back; ``size`` is a whole number of KB or KiB."""
+    exact = [f"{size // unit}{name}" for name, unit in _SIZE_UNITS.items() if size % unit == 0]
+    return min(exact, key=len)
+
+
 def _known(text: str) -> int:
     size = bytes_of(text)
     if size is None:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -19,13 +19,14 @@ from typing import Any
 from sexton.claims import Overlap
 from sexton.cron_fields import WEEKDAY
 from sexton.errors import InvalidInput
-from sexton.job_rules import DstRules, ExcludeRules, MissedRules, RetryRules
+from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
 from sexton.jobfiles.keys import JOB_KEYS
+from sexton.jobfiles.later_readings import size_text
 from sexton.jobfiles.load import FORMAT_VERSION
 from sexton.jobfiles.yaml_words import why_not_text
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration
-from sexton.targets import CommandTarget, ShellTarget, Target
+from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, ShellTarget, Target
 
 _WIDTH = 110
 _LONG_SCRIPT = 80
@@ -33,7 +34,9 @@ _LONGEST_SIMPLE_KEY = 1_000  # YAML readers give up on longer ones, unless they 
 _EPOCH_TEXT = "1970-01-01T00:00:00Z"
 _ORDER = {key.name: place for place, key in enumerate(JOB_KEYS)}
 _ALWAYS_BLOCK = frozenset({"env", "kwargs"})
-_OF_FILES = frozenset({"schedule", "exclude", "retries", "missed", "dst"})  # below these, keys are the format's own
+_OF_FILES = frozenset(  # below these, keys are the format's own
+    {"schedule", "exclude", "retries", "missed", "dst", "limits", "concurrency_key", "http", "celery"}
+)
 _DATES = frozenset({"start", "end", "anchor", "dates"})  # read as dates wherever they stand: no quotes needed
 
 _WORD = r"[A-Za-z0-9_./=+@~-]+"
@@ -280,8 +283,25 @@ def _target_keys(target: Target) -> dict[str, object]:
         return {"command": list(target.argv)}
     if isinstance(target, ShellTarget):
         return {"shell": target.script}
+    if isinstance(target, HttpTarget):
+        return {"http": _inner_keys(target, HttpTarget(target.url), ("url",))}
     arguments = {"args": list(target.args), "kwargs": dict(target.kwargs)}
-    return {"python": target.reference, **{name: value for name, value in arguments.items() if value}}
+    given = {name: value for name, value in arguments.items() if value}
+    if isinstance(target, CeleryTarget):
+        plain = CeleryTarget(target.broker, target.task, target.args, target.kwargs)
+        return {"celery": _inner_keys(target, plain, ("broker", "task")), **given}
+    return {"python": target.reference, **given}
+
+
+def _inner_keys(
+    target: HttpTarget | CeleryTarget, plain: HttpTarget | CeleryTarget, always: Sequence[str]
+) -> dict[str, object]:
+    """The fields of a target that differ from a ``plain`` one, and those that are always written."""
+    return {
+        one.name: _file_value(getattr(target, one.name))
+        for one in fields(target)
+        if one.name in always or getattr(target, one.name) != getattr(plain, one.name)
+    }
 
 
 def _file_value(value: Any) -> object:
@@ -293,6 +313,12 @@ def _file_value(value: Any) -> object:
                 "holidays": list(value.holidays),
             }
             return {name: listed for name, listed in days.items() if listed}
+        case ConcurrencyKey():
+            return {"key": value.key, "limit": value.limit}
+        case Limits():
+            limits = {"cpu_time": value.cpu_time, "open_files": value.open_files}
+            memory = {} if value.memory is None else {"memory": size_text(value.memory)}
+            return memory | {name: _file_value(limit) for name, limit in limits.items() if limit is not None}
         case MissedRules() | RetryRules() | DstRules():
             plain = type(value)()
             names = type(value).__dataclass_fields__

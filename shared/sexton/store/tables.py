@@ -8,20 +8,16 @@ can take a wall-clock reading for an instant. Enumerations are small integers
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
     CheckConstraint,
     Column,
-    ColumnElement,
     Float,
     Identity,
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -33,18 +29,14 @@ from sqlalchemy import (
 from sexton.store.instants import Instant as Instant
 from sexton.store.instants import from_micros as from_micros
 from sexton.store.instants import to_micros as to_micros
-
-# SQLite autoincrements INTEGER primary keys only.
-Key = BigInteger().with_variant(Integer, "sqlite")
-
-metadata = MetaData()
-
-
-def _where(condition: ColumnElement[bool] | str) -> dict[str, Any]:
-    """The condition of a partial index, for both databases."""
-    clause = text(condition) if isinstance(condition, str) else condition
-    return {"postgresql_where": clause, "sqlite_where": clause}
-
+from sexton.store.pool_tables import live_outputs as live_outputs
+from sexton.store.pool_tables import queues as queues
+from sexton.store.pool_tables import slot_groups as slot_groups
+from sexton.store.pool_tables import slots as slots
+from sexton.store.pool_tables import watches as watches
+from sexton.store.pool_tables import workers as workers
+from sexton.store.table_metadata import Key, where
+from sexton.store.table_metadata import metadata as metadata
 
 cluster = Table(
     "cluster",
@@ -138,23 +130,6 @@ nodes = Table(
     Column("clock_jump_ms", BigInteger),  # by how much the database's clock jumped while this node doubts it; else null
 )
 
-workers = Table(
-    "workers",
-    metadata,
-    Column("worker_id", Key, Identity(), primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("address", Text, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("queues", Text, nullable=False),  # JSON list
-    Column("slots", Integer, nullable=False),
-    Column("busy", Integer, nullable=False, server_default="0"),
-    Column("draining", Boolean, nullable=False, server_default=text("false")),
-    Column("started_at", Instant, nullable=False),
-    Column("seen_at", Instant, nullable=False),
-    Column("stopped_at", Instant),
-)
-
 jobs = Table(
     "jobs",
     metadata,
@@ -171,8 +146,9 @@ jobs = Table(
     Column("quarantined_at", Instant),
     Column("quarantine_reason", Text),
     Column("changed", BigInteger, nullable=False),  # grows with every edit: followers read what is newer
+    Column("slot", BigInteger),  # the slot group its new claims name; null: its own, numbered like the job
 )
-Index("jobs_name", jobs.c.name_key, unique=True, **_where(jobs.c.retired_at.is_(None)))
+Index("jobs_name", jobs.c.name_key, unique=True, **where(jobs.c.retired_at.is_(None)))
 Index("jobs_changed", jobs.c.changed)
 
 revisions = Table(
@@ -222,7 +198,7 @@ claims = Table(
     Column("queue", Text, nullable=False),
     Column("priority", SmallInteger, nullable=False),
     Column("overlap", SmallInteger, nullable=False),
-    Column("slot", BigInteger, nullable=False),  # slot group: the job's own id until concurrency keys come
+    Column("slot", BigInteger, nullable=False),  # slot group: the job's own, or that of its concurrency key
     Column("available_at", Instant, nullable=False),
     Column("start_by", Instant),
     Column("blocked", Boolean, nullable=False, server_default=text("false")),  # paused: not to be granted
@@ -251,29 +227,19 @@ Index(
     claims.c.queue,
     claims.c.priority,
     claims.c.available_at,
-    **_where(f"state = 0 AND NOT blocked AND NOT ({_paced})"),
+    **where(f"state = 0 AND NOT blocked AND NOT ({_paced})"),
 )
 Index(
     "claims_ready_paced",
     claims.c.queue,
     claims.c.priority,
     claims.c.available_at,
-    **_where(f"state = 0 AND NOT blocked AND {_paced}"),
+    **where(f"state = 0 AND NOT blocked AND {_paced}"),
 )
-Index("claims_parked", claims.c.slot, claims.c.scheduled_at, **_where("state = 2"))
-Index("claims_lease", claims.c.lease_expires_at, **_where("state = 1"))
-Index("claims_start_by", claims.c.start_by, **_where("state = 0 AND start_by IS NOT NULL"))
-Index("claims_request", claims.c.request_id, unique=True, **_where("request_id IS NOT NULL"))
-
-slots = Table(
-    "slots",
-    metadata,
-    Column("slot", BigInteger, nullable=False),
-    Column("number", SmallInteger, nullable=False),  # 1 .. the group's limit
-    Column("token", BigInteger),  # the grant that holds it
-    PrimaryKeyConstraint("slot", "number"),
-    postgresql_with={"fillfactor": 50},
-)
+Index("claims_parked", claims.c.slot, claims.c.scheduled_at, **where("state = 2"))
+Index("claims_lease", claims.c.lease_expires_at, **where("state = 1"))
+Index("claims_start_by", claims.c.start_by, **where("state = 0 AND start_by IS NOT NULL"))
+Index("claims_request", claims.c.request_id, unique=True, **where("request_id IS NOT NULL"))
 
 runs = Table(
     "runs",
@@ -292,11 +258,12 @@ runs = Table(
     Column("lateness_ms", BigInteger),
     Column("stdout_bytes", BigInteger, nullable=False, server_default="0"),
     Column("stderr_bytes", BigInteger, nullable=False, server_default="0"),
+    Column("output_at", Text),  # where the whole output is, if the worker keeps it
 )
 Index("runs_claim", runs.c.job_id, runs.c.scheduled_at)
 Index("runs_finished", runs.c.finished_at, runs.c.token)
 # What screens count and list first: failed, timed out, lost.
-Index("runs_failed", runs.c.finished_at, runs.c.token, **_where("outcome IN (4, 5, 6)"))
+Index("runs_failed", runs.c.finished_at, runs.c.token, **where("outcome IN (4, 5, 6)"))
 
 outputs = Table(
     "outputs",
@@ -392,5 +359,6 @@ events = Table(
     Column("detail", Text, nullable=False),  # JSON object
 )
 Index("events_at", events.c.at)
+Index("events_job", events.c.job_id, events.c.event_id)
 
 # `tokens` numbers grants cluster-wide, `changes` numbers edits: sequences on PostgreSQL, rows of `counters` on SQLite.

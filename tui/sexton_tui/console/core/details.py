@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sexton.claims import State
 from sexton.settings import format_duration
-from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
+from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.terms import EndedBy
 from sexton.views import ClaimView, JobDetail, RunOutput, TakeoverDetail
 from sexton_tui.console.core.lines import BAD, DIM, STRONG, WARN, Line, line, text_lines
@@ -88,6 +88,10 @@ def target_words(target: Target) -> str:
             return f"sh: {first}{' …' if rest else ''}"
         case PythonTarget(reference):
             return f"python: {reference}"
+        case HttpTarget(url, method):
+            return f"{method} {url}"
+        case CeleryTarget(_, task):
+            return f"celery: {task}"
 
 
 def run_lines(output: RunOutput, now: datetime) -> list[Line]:

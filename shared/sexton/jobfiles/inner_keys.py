@@ -1,4 +1,4 @@
-"""The keys below those that a later version brings: `http`, `celery`, `limits`, `concurrency_key`, `alert`."""
+"""The keys below `http`, `celery`, `limits`, `concurrency_key` and `alert`."""
 
 from __future__ import annotations
 
@@ -43,6 +43,12 @@ HTTP_KEYS = (
         ListOf(Whole(100, 599), shortest=1, longest=100, wanted="a list of status codes"),
         "[200, 202, 204]",
         "Status codes that count as success.",
+    ),
+    Key(
+        "expect_body",
+        OrNull(Text(longest=1_000, shortest=1)),
+        "null",
+        "A regular expression that the first 64 KiB of the answer must hold.",
     ),
     Key("timeout", Duration(least=timedelta(milliseconds=1)), "30s", "How long to wait for the answer."),
     Key(

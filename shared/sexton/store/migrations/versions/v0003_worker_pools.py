@@ -1,0 +1,60 @@
+"""What worker pools need: slot groups of concurrency keys, rules of queues, drained workers, output that is followed.
+
+Every column is empty or has a default, so that processes of the version before go on writing.
+
+Revision ID: 0003
+Revises: 0002
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+_INSTANT = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
+_KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    op.add_column(
+        "workers", sa.Column("drain_requested", sa.Boolean(), server_default=sa.text("false"), nullable=False)
+    )
+    op.add_column("jobs", sa.Column("slot", sa.BigInteger()))
+    op.add_column("runs", sa.Column("output_at", sa.Text()))
+    op.create_table(
+        "queues",
+        sa.Column("name", sa.Text(), primary_key=True),
+        sa.Column("slots", sa.Integer()),
+        sa.Column("rate", sa.Float()),
+        sa.Column("next_at", _INSTANT),
+    )
+    op.create_table(
+        "slot_groups",
+        sa.Column("group_id", _KEY, sa.Identity(), primary_key=True),
+        sa.Column("key", sa.Text(), nullable=False, unique=True),
+        sa.Column("size", sa.Integer(), nullable=False),
+    )
+    op.create_table(
+        "watches",
+        sa.Column("token", sa.BigInteger(), primary_key=True, autoincrement=False),
+        sa.Column("until", _INSTANT, nullable=False),
+    )
+    op.create_table(
+        "live_outputs",
+        sa.Column("token", sa.BigInteger(), primary_key=True, autoincrement=False),
+        sa.Column("stdout", sa.LargeBinary(), nullable=False),
+        sa.Column("stderr", sa.LargeBinary(), nullable=False),
+        sa.Column("stdout_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("stderr_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("written_at", _INSTANT, nullable=False),
+    )
+    op.create_index("events_job", "events", ["job_id", "event_id"])
+
+
+def downgrade() -> None:
+    raise RuntimeError("the ledger is never taken back to an older schema: restore a backup")
