@@ -1,12 +1,8 @@
 """The worker's loop: results out, grants in, runs started. The simulator runs this file on virtual time.
 
-A claim in this worker's hands is in exactly one of three places, by its token:
-
-    granted ──started──▶ running ──ended──▶ unsent ──answered──▶ (gone)
-       └── dropped: its token no longer counts
-
 Each step takes what has ended, then makes one exchange with the database (results,
-promotion, pull), then starts what was granted.
+promotion, pull), then starts what was granted. What it holds meanwhile is in its
+hands (hands.py), each claim in exactly one place.
 
 Failure stance:
 * The database does not answer: results stay unsent and go with the next exchange;
@@ -24,23 +20,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 
 from sexton.claims import State
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
-from sexton.jobs import RunRules
-from sexton.store.protocol import Grant, RunResult, StepRequest, StepResult, Store
+from sexton.store.protocol import StepRequest, StepResult, Store
 from sexton_worker.absence import Absence
 from sexton_worker.core import pull_policy
-from sexton_worker.core.completion import conclude, storable
 from sexton_worker.core.machine_faults import NO_SPELL
 from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.definitions import Definitions, Recipe, UnreadableDefinition
-from sexton_worker.execution import Execution, RunOrder
+from sexton_worker.execution import Execution
+from sexton_worker.hands import Hands
 from sexton_worker.lease_book import LeaseBook
 from sexton_worker.settings_reader import SettingsReader
 from sexton_worker.worker_time import WorkerTime
@@ -66,12 +61,6 @@ class WorkerSettings:
     pid: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
-    grant: Grant
-    rules: RunRules
-
-
 class WorkerLoop:
     """One worker. ``execution`` must wake it by the same ``wakeup``; ``draw`` gives numbers in [0, 1) for jitter.
 
@@ -94,20 +83,15 @@ class WorkerLoop:
         self._book = book
         self._wakeup = wakeup
         self._own = settings
-        self._draw = draw
         self._cluster = SettingsReader(store, clock)
         self._definitions = Definitions(store)
         self._time = WorkerTime(clock)
         self._absence = Absence(clock, execution, book)
-        self._granted: dict[int, Grant] = {}
-        self._running: dict[int, _Running] = {}
-        self._unsent: dict[int, RunResult] = {}
-        self._unsent_since = 0.0  # elapsed seconds; not before
+        self._hands = Hands(clock, self._time, draw)
         self._pulled = NOTHING_PULLED
         self._pace = Pace()
         self._spell = NO_SPELL
         self._durations: list[float] = []
-        self._ended_at = clock.elapsed()  # when a run ended last, or the first one of all began
         self._answer_lost = False
         self._is_away = False
         self._drain_by: float | None = None  # elapsed seconds; None: not draining
@@ -132,9 +116,9 @@ class WorkerLoop:
     @property
     def is_done(self) -> bool:
         """Whether nothing is left in this worker's hands and it may end."""
-        if self._drain_by is None or self._granted or self._running:
+        if self._drain_by is None or self._hands.count():
             return False
-        return not self._unsent or (self._leave_by is not None and self._clock.elapsed() >= self._leave_by)
+        return not self._hands.unsent or (self._leave_by is not None and self._clock.elapsed() >= self._leave_by)
 
     # --- the loop ---------------------------------------------------------------------------------------------------
 
@@ -168,7 +152,7 @@ class WorkerLoop:
             self._is_away = True
             return RETRY_SECONDS
         if self._is_away:
-            self._log.info("worker.database_answers", unsent=len(self._unsent))
+            self._log.info("worker.database_answers", unsent=len(self._hands.unsent))
             self._is_away = False
         if seconds is not None:
             return seconds
@@ -176,7 +160,7 @@ class WorkerLoop:
         seconds = pull_policy.pause(self._room(), self._pulled, now, self._own.poll.total_seconds())
         if paused := self._spell.remaining(now):
             seconds = min(seconds, paused)
-        if len(self._running) > self._own.slots:
+        if len(self._hands.running) > self._own.slots:
             seconds = min(seconds, pull_policy.RECALL_SECONDS)
         return self._until_drained(now, seconds)
 
@@ -192,16 +176,13 @@ class WorkerLoop:
     # --- runs that ended --------------------------------------------------------------------------------------------
 
     def _collect(self) -> None:
-        if not self._unsent:
-            self._unsent_since = self._clock.elapsed()
+        if not self._hands.unsent:
+            self._hands.unsent_since = self._clock.elapsed()
         for ended in self._execution.finished():
-            running = self._running.pop(ended.token, None)
-            if running is not None:
+            if self._hands.end(ended):
                 self._note_fault(ended)
-                self._unsent[ended.token] = self._result(running, ended)
                 if ended.started is not None:
                     self._durations.append(ended.ended - ended.started)
-                self._ended_at = self._clock.elapsed()
 
     def _note_fault(self, ended: EndedRun) -> None:
         """A machine that could not start a run gets no claims for a while: other workers may."""
@@ -213,53 +194,12 @@ class WorkerLoop:
 
     def _recall_stuck(self) -> None:
         """What was taken ahead waits behind runs that became long: other workers may be free."""
-        waits = len(self._running) > self._own.slots
-        if not waits or self._clock.elapsed() - self._ended_at < pull_policy.RECALL_SECONDS:
+        waits = len(self._hands.running) > self._own.slots
+        if not waits or self._clock.elapsed() - self._hands.ended_at < pull_policy.RECALL_SECONDS:
             return
         self._pace = Pace()  # nothing more is taken ahead until runs are short again
         for token in self._execution.recall():
-            self._return(self._running.pop(token).grant, SLOTS_BUSY)
-
-    def _result(self, running: _Running, ended: EndedRun) -> RunResult:
-        grant, finished_at = running.grant, self._time.instant(ended.ended)
-        verdict = conclude(
-            ended,
-            running.rules,
-            retries_used=grant.retries,
-            at_most_once=grant.at_most_once,
-            finished_at=finished_at,
-            draw=self._draw(),
-        )
-        return RunResult(
-            job_id=grant.job_id,
-            scheduled_at=grant.scheduled_at,
-            token=grant.token,
-            attempt=grant.attempt,
-            outcome=verdict.outcome,
-            finished_at=finished_at,
-            started_at=None if ended.started is None else self._time.instant(ended.started),
-            exit_code=ended.exit_code,
-            error=storable(verdict.error),
-            retry_at=verdict.retry_at,
-            uses_retry=verdict.uses_retry,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            stdout_bytes=ended.stdout_bytes,
-            stderr_bytes=ended.stderr_bytes,
-        )
-
-    def _return(self, grant: Grant, why: str, outcome: State = State.READY) -> None:
-        """The grant's run never began: put its claim back, or end it with ``outcome``."""
-        self._granted.pop(grant.token, None)
-        self._unsent[grant.token] = RunResult(
-            job_id=grant.job_id,
-            scheduled_at=grant.scheduled_at,
-            token=grant.token,
-            attempt=grant.attempt,
-            outcome=outcome,
-            finished_at=self._time.now(),
-            error=storable(why),
-        )
+            self._hands.recalled(token, SLOTS_BUSY)
 
     # --- the database -----------------------------------------------------------------------------------------------
 
@@ -274,18 +214,17 @@ class WorkerLoop:
             )
             self._log.info("worker.registered", worker_id=self._book.worker_id, queues=own.queues, slots=own.slots)
         if self._answer_lost:
-            known = [*self._granted, *self._running, *self._unsent]
-            for grant in self._store.grants.orphans(self._book.worker_id, known):
-                self._return(grant, ANSWER_LOST)
+            for grant in self._store.grants.orphans(self._book.worker_id, self._hands.tokens()):
+                self._hands.give_back(grant, ANSWER_LOST)
             self._answer_lost = False
 
     def _exchange_if_due(self) -> float | None:
         """Exchange, if there is a reason to; else the seconds to wait for one that is near."""
         free, now = self._room(), self._clock.elapsed()
-        if len(self._running) > self._own.slots and 0 < len(self._unsent) < len(self._running):
-            wait: float | None = pull_policy.linger(self._unsent_since, now)
+        if len(self._hands.running) > self._own.slots and 0 < len(self._hands.unsent) < len(self._hands.running):
+            wait: float | None = pull_policy.linger(self._hands.unsent_since, now)
         else:
-            wait = pull_policy.exchange_in(len(self._unsent), free, self._pulled, now)
+            wait = pull_policy.exchange_in(len(self._hands.unsent), free, self._pulled, now)
         if wait == 0.0:
             self._exchange(free)
             return None
@@ -300,7 +239,7 @@ class WorkerLoop:
             room=free,
             lease=settings.lease,
             catch_up_concurrency=settings.catch_up_concurrency,
-            results=tuple(self._unsent.values()),
+            results=tuple(self._hands.unsent.values()),
         )
         self._pace = self._pace.after(self._durations)
         self._durations = []
@@ -309,8 +248,7 @@ class WorkerLoop:
         answer = self._time.observed(lambda: self._store.grants.step(request), lambda result: result.now)
         self._answer_lost = False
         self._settle(request, answer)
-        for grant in answer.grants:
-            self._granted[grant.token] = grant
+        self._hands.take(answer.grants)
         held = {grant.token: grant.at_most_once for grant in answer.grants}
         self._book.hold(held, sent=sent, lease=settings.lease.total_seconds())
         if free:
@@ -320,32 +258,30 @@ class WorkerLoop:
 
     def _settle(self, request: StepRequest, answer: StepResult) -> None:
         self._book.release(*(result.token for result in request.results))
-        for result in request.results:
-            self._unsent.pop(result.token, None)
-            if result.token not in answer.accepted:
-                self._log.warning("run.refused", token=result.token, outcome=result.outcome.word)
+        for refused in self._hands.settle(request.results, answer.accepted):
+            self._log.warning("run.refused", token=refused.token, outcome=refused.outcome.word)
 
     # --- runs that begin --------------------------------------------------------------------------------------------
 
     def _start_granted(self) -> None:
-        if not self._granted:
+        if not self._hands.granted:
             return
         self._absence.end()
         if self._gives_back:
             self._stop_in_time()
             return
-        found = self._definitions.of(tuple(self._granted.values()))
+        found = self._definitions.of(tuple(self._hands.granted.values()))
         may_start = self._may_start(found)
         now, orders = self._time.now(), []
-        for grant in tuple(self._granted.values()):
+        for grant in tuple(self._hands.granted.values()):
             recipe = found[grant.job_id, grant.revision]
             if isinstance(recipe, UnreadableDefinition):
-                self._return(grant, str(recipe), State.FAILED)
+                self._hands.give_back(grant, str(recipe), State.FAILED)
                 self._wakeup.set()
             elif (until := may_start.get(grant.token)) is not None:
-                orders.append(self._order(grant, recipe, now, until))
+                orders.append(self._hands.begin(grant, recipe, now, until))
             else:
-                self._granted.pop(grant.token)
+                self._hands.drop(grant.token)
                 self._book.release(grant.token)
                 self._log.warning("grant.dropped", token=grant.token)
         self._execution.start(*orders)
@@ -355,19 +291,12 @@ class WorkerLoop:
         until = self._book.live(self._clock.elapsed())
         once = [
             grant
-            for grant in self._granted.values()
+            for grant in self._hands.granted.values()
             if grant.at_most_once and grant.token in until and isinstance(found[grant.job_id, grant.revision], Recipe)
         ]
         for token in {grant.token for grant in once} - (self._store.grants.mark_started(once) if once else set()):
             del until[token]
         return until
-
-    def _order(self, grant: Grant, recipe: Recipe, now: datetime, until: float) -> RunOrder:
-        del self._granted[grant.token]
-        if not self._running:
-            self._ended_at = self._clock.elapsed()
-        self._running[grant.token] = _Running(grant, recipe.rules)
-        return RunOrder(grant, recipe.job, recipe.rules, now + recipe.rules.max_runtime, until)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
@@ -380,10 +309,10 @@ class WorkerLoop:
             return
         if self._leave_by is None:
             self._leave_by = now + PARTING_SECONDS
-        for grant in tuple(self._granted.values()):
-            self._return(grant, GIVEN_BACK)
+        for grant in tuple(self._hands.granted.values()):
+            self._hands.give_back(grant, GIVEN_BACK)
             self._wakeup.set()
-        for token in self._running:
+        for token in self._hands.running:
             self._execution.stop(token, StopReason.GIVEN_BACK)
 
     def _until_drained(self, now: float, seconds: float) -> float:
@@ -394,6 +323,5 @@ class WorkerLoop:
     def _room(self) -> int:
         if self._spell.remaining(self._clock.elapsed()):
             return 0
-        in_hand = len(self._granted) + len(self._running)
         holds = pull_policy.capacity(self._own.slots, self._pace)
-        return pull_policy.room(holds, in_hand, is_draining=self._drain_by is not None)
+        return pull_policy.room(holds, self._hands.count(), is_draining=self._drain_by is not None)

@@ -1,0 +1,136 @@
+"""What a worker has in its hands. Each claim is in exactly one of three places, by its token:
+
+    granted ──begin──▶ running ──end──▶ unsent ──settle──▶ (gone)
+       ├── drop: its token no longer counts
+       └── give_back: its run never began ──▶ unsent
+
+Belongs to one loop, and asks nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sexton.claims import State
+from sexton.clock import Clock
+from sexton.jobs import RunRules
+from sexton.store.protocol import Grant, RunResult
+from sexton_worker.core.completion import conclude, storable
+from sexton_worker.core.runs import EndedRun
+from sexton_worker.definitions import Recipe
+from sexton_worker.execution import RunOrder
+from sexton_worker.worker_time import WorkerTime
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    grant: Grant
+    rules: RunRules
+
+
+class Hands:
+    """``draw`` gives numbers in [0, 1) for the jitter of retries."""
+
+    def __init__(self, clock: Clock, time: WorkerTime, draw: Callable[[], float]) -> None:
+        self._clock = clock
+        self._time = time
+        self._draw = draw
+        self.granted: dict[int, Grant] = {}
+        self.running: dict[int, Running] = {}
+        self.unsent: dict[int, RunResult] = {}
+        self.unsent_since = 0.0  # elapsed seconds; not before
+        self.ended_at = clock.elapsed()  # when a run ended last, or the first one of all began
+
+    def count(self) -> int:
+        """Of claims that are granted or running."""
+        return len(self.granted) + len(self.running)
+
+    def tokens(self) -> list[int]:
+        """Of all that is here."""
+        return [*self.granted, *self.running, *self.unsent]
+
+    # --- in and through ---------------------------------------------------------------------------------------------
+
+    def take(self, grants: Iterable[Grant]) -> None:
+        """These were granted."""
+        for grant in grants:
+            self.granted[grant.token] = grant
+
+    def begin(self, grant: Grant, recipe: Recipe, now: datetime, until: float) -> RunOrder:
+        """The order to run it, from ``now`` (database time); it must begin before ``until`` (elapsed seconds)."""
+        del self.granted[grant.token]
+        if not self.running:
+            self.ended_at = self._clock.elapsed()
+        self.running[grant.token] = Running(grant, recipe.rules)
+        return RunOrder(grant, recipe.job, recipe.rules, now + recipe.rules.max_runtime, until)
+
+    def end(self, ended: EndedRun) -> bool:
+        """The run has ended, and its result is to be sent; false if it is not here."""
+        running = self.running.pop(ended.token, None)
+        if running is None:
+            return False
+        self.unsent[ended.token] = self._result(running, ended)
+        self.ended_at = self._clock.elapsed()
+        return True
+
+    # --- out --------------------------------------------------------------------------------------------------------
+
+    def drop(self, token: int) -> None:
+        """The grant no longer counts, and nothing is to be said of it."""
+        del self.granted[token]
+
+    def recalled(self, token: int, why: str) -> None:
+        """The run was ordered and will not begin: its claim goes back."""
+        self.give_back(self.running.pop(token).grant, why)
+
+    def give_back(self, grant: Grant, why: str, outcome: State = State.READY) -> None:
+        """The grant's run never began: put its claim back, or end it with ``outcome``."""
+        self.granted.pop(grant.token, None)
+        self.unsent[grant.token] = RunResult(
+            job_id=grant.job_id,
+            scheduled_at=grant.scheduled_at,
+            token=grant.token,
+            attempt=grant.attempt,
+            outcome=outcome,
+            finished_at=self._time.now(),
+            error=storable(why),
+        )
+
+    def settle(self, results: Iterable[RunResult], accepted: Collection[int]) -> list[RunResult]:
+        """These results were answered; those that were refused."""
+        refused = []
+        for result in results:
+            self.unsent.pop(result.token, None)
+            if result.token not in accepted:
+                refused.append(result)
+        return refused
+
+    def _result(self, running: Running, ended: EndedRun) -> RunResult:
+        grant, finished_at = running.grant, self._time.instant(ended.ended)
+        verdict = conclude(
+            ended,
+            running.rules,
+            retries_used=grant.retries,
+            at_most_once=grant.at_most_once,
+            finished_at=finished_at,
+            draw=self._draw(),
+        )
+        return RunResult(
+            job_id=grant.job_id,
+            scheduled_at=grant.scheduled_at,
+            token=grant.token,
+            attempt=grant.attempt,
+            outcome=verdict.outcome,
+            finished_at=finished_at,
+            started_at=None if ended.started is None else self._time.instant(ended.started),
+            exit_code=ended.exit_code,
+            error=storable(verdict.error),
+            retry_at=verdict.retry_at,
+            uses_retry=verdict.uses_retry,
+            stdout=ended.stdout,
+            stderr=ended.stderr,
+            stdout_bytes=ended.stdout_bytes,
+            stderr_bytes=ended.stderr_bytes,
+        )
