@@ -140,7 +140,7 @@ def test_what_was_taken_of_earlier_runs_is_not_held_to_be_of_the_next(one: Runs,
         else:  # an output that was heard of, but taken with the end of its run
             for descriptor in child.outputs.descriptors():
                 child.hand.append(None)  # type: ignore[arg-type]  # as if there were a run
-                one.execution._python._hear_output(child, descriptor)
+                one.execution._python._hands.hear_output(child, descriptor)
                 child.hand.clear()
     ended = one.run(job("close_descriptors"))
     assert (ended.ending, ended.exit_code, ended.error) == (Ending.EXITED, 0, "")

@@ -1,0 +1,204 @@
+"""What goes into the hands of the Python children and comes out of them: runs given, ends heard, deaths, stops.
+
+    waiting ──give──▶ in a child's hand ──its end is heard──▶ told
+       ▲                     ├──stopped, too long──▶ seen off by a thread of its own ─▶ told
+       └──── taken back ─────┴──its process died───▶ told; what it had not begun waits again, in front
+
+Output is read as it comes. The child tells when a run is over that wrote something, and goes on when it was read.
+All of it belongs to who holds the execution's lock. Who does what when is in ``python_runs``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from sexton.clock import Clock
+from sexton_worker.core.runs import EndedRun, Ending, StopReason
+from sexton_worker.targets.ending import machine_fault, stopped_before
+from sexton_worker.targets.process_group import end_of
+from sexton_worker.targets.python_children import PythonChildren
+from sexton_worker.targets.python_ending import Leaving, cut, died, ended_run
+from sexton_worker.targets.python_process import PythonChild, Task
+from sexton_worker.targets.python_queue import PythonQueue
+from sexton_worker.targets.slots import Slots
+from sexton_worker.targets.supervision import ENDINGS
+
+MOST_TRIES = 3  # processes that ended without beginning the run
+
+
+class PythonHands:
+    """``tell`` takes each end; ``freed`` is called when a slot may have become free."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        lock: threading.Lock,
+        slots: Slots,
+        tell: Callable[[EndedRun], None],
+        freed: Callable[[], None],
+        waiting: PythonQueue,
+        children: PythonChildren,
+    ) -> None:
+        self._clock = clock
+        self._slots = slots
+        self._tell = tell
+        self._freed = freed
+        self._waiting = waiting
+        self._children = children
+        self._watch = children.watch
+        self._leaving = Leaving(clock, lock, self._note_over)
+
+    # --- giving -----------------------------------------------------------------------------------------------------
+
+    def give(self, child: PythonChild) -> None:
+        """As many of the first that wait as may go together."""
+        now = self._clock.elapsed()
+        processes = 1 + min(self._children.resting(), self._slots.free)
+        tasks, child.is_quick = self._waiting.pop_together(len(child.hand), processes, now)
+        child.give(tasks, now)
+        self._watch.flush(child)
+        self._watch.wake_by(child.look_at())
+
+    # --- hearing ----------------------------------------------------------------------------------------------------
+
+    def forget_expired(self) -> None:
+        """What waited so long that its lease may be over must not begin."""
+        now = self._clock.elapsed()
+        while (task := self._waiting.pop_expired(now)) is not None:
+            self._tell(stopped_before(task.order, now, StopReason.LEASE_LOST))
+
+    def listen_to(self, child: PythonChild, now: float) -> None:
+        was_ready = child.is_ready
+        for task, started, ended, letter in self._children.ends(child, now):
+            self._note_end(child, task, started, ended, letter)
+        if child.is_late:
+            child.is_late = False
+            self._waiting.again(child.take_back(len(child.hand), must_answer=True))
+        if child.is_ready and not was_ready:
+            self._children.welcome(child)
+            self.forget_expired()
+            if self._waiting and child.has_slot:
+                self.give(child)
+        if child.is_ready and not child.hand:
+            self._rest(child)
+
+    def _note_end(
+        self, child: PythonChild, task: Task, started: float, ended: float, letter: dict[str, Any] | None
+    ) -> None:
+        self._waiting.note(task.function, ended - started)
+        is_cut = child.board.cut() == task.token  # it outlived the end that the zygote put to it
+        if letter is None and not is_cut:
+            self._tell(EndedRun(task.token, Ending.EXITED, started, ended, 0))
+            return
+        said, end = (letter["said"], letter["end"]) if letter else (False, None)
+        if said:
+            child.outputs.drain()
+        told = ended_run(task.token, started, ended, end, child.outputs)
+        self._tell(cut(task.order, told) if is_cut else told)
+        if said:
+            child.outputs.fresh_tails()
+            child.let_go_on()
+            self._watch.flush(child)
+
+    def _rest(self, child: PythonChild) -> None:
+        """It has nothing in hand: give its slot back, and keep it for more if it can be."""
+        if child.has_slot:
+            child.has_slot = False
+            child.moved_at = self._clock.elapsed()
+            self._slots.free += 1
+        if child.is_recalling:
+            self._watch.wake_by(child.deaf_at())
+        self._children.rest(child)
+
+    def hear_output(self, child: PythonChild, descriptor: int) -> None:
+        if child.hand or not child.is_ready:
+            if child.has_output(descriptor) and not child.read_output(descriptor):
+                self._watch.forget(descriptor)
+        elif child.has_lost_an_output():
+            self._children.end(child)
+        else:
+            # Somebody that a run left behind writes on: it is not listened to until there is a run again.
+            self._watch.mute(child, descriptor)
+
+    # --- ends that are no answers -----------------------------------------------------------------------------------
+
+    def stop(self, token: int, reason: StopReason) -> None:
+        """Stop the run with this token and no other; nothing if it is in no child's hand."""
+        if self._leaving.stop(token, reason):
+            return
+        for child in self._children:
+            if any(held.token == token for held in child.hand):
+                self._stop_in(child, token, reason, self._clock.elapsed())
+                return
+
+    def _stop_in(self, child: PythonChild, token: int, reason: StopReason, now: float) -> None:
+        taken = child.take_back(len(child.hand))
+        self.listen_to(child, now)  # it may have ended, and another have begun
+        for task in taken:
+            if task.token == token:
+                taken.remove(task)
+                self._tell(stopped_before(task.order, now, reason))
+                break
+        else:
+            if child.hand and child.hand[0].token == token:
+                child.stop.stop(reason)
+                self.see_off(child, ENDINGS[reason])
+        self._waiting.again(taken)
+        self._freed()
+
+    def see_off(self, child: PythonChild, ending: Ending) -> None:
+        """Stop the run that the child is in, which must be all that it has."""
+        started = child.started_at() or child.head_since
+        child.board.note_parting()
+        self._children.drop(child)
+        self._leaving.see_off(child, child.hand.popleft(), ending, started)
+
+    def _note_over(self, ended: EndedRun) -> None:
+        self._slots.free += 1
+        self._tell(ended)
+        self._freed()
+
+    def note_death(self, child: PythonChild, now: float) -> None:
+        self.listen_to(child, now)
+        self._children.drop(child)
+        child.outputs.drain()
+        if not child.is_ready:
+            self.note_no_show(child, child.why_it_died(child.end()))
+            return
+        began_before = child.has_begun
+        never_began = child.take_back(len(child.hand))
+        started = child.started_at() or child.head_since
+        cut_token = child.board.cut()
+        code = child.end()
+        for task in child.hand:  # one at most
+            ended = died(task.order, code, child.outputs, started, now)
+            self._tell(cut(task.order, ended) if task.token == cut_token else ended)
+        if never_began and not child.hand and not began_before:
+            self.try_again(never_began, end_of(code))
+        else:
+            self._waiting.again(never_began)
+        if child.has_slot:
+            self._slots.free += 1
+
+    def try_again(self, tasks: list[Task], became: str) -> None:
+        """These wait again, for a process that began none of them; the first not for ever."""
+        if tasks:
+            tasks[0].tries += 1
+            if tasks[0].tries >= MOST_TRIES:
+                why = f"{MOST_TRIES} Python processes did not come to begin it; the last {became}"
+                self._tell(machine_fault(tasks.pop(0).order, self._clock.elapsed(), why))
+        self._waiting.again(tasks)
+
+    def note_no_show(self, child: PythonChild | None, why: str) -> None:
+        """A child will not come: the first that waits must wait for another, unless (None) none could be started."""
+        if child is not None and not child.has_slot:
+            return  # a spare
+        self._children.coming -= 1
+        self._slots.free += 1
+        task = self._waiting.pop()
+        if task is not None and child is None:
+            self._tell(machine_fault(task.order, self._clock.elapsed(), why))
+        elif task is not None:
+            self.try_again([task], why)
