@@ -212,7 +212,7 @@ def test_a_word_that_is_heard_late_does_not_make_the_worker_deaf_for_the_next_ru
     child = next(iter(one.execution._python._children))
     with one.execution._lock:
         for descriptor in child.outputs.descriptors():
-            one.execution._python._hear_output(child, descriptor)
+            one.execution._python._hands.hear_output(child, descriptor)
     assert child.muted
     ended = one.run(PythonTarget("tests.support.work_module:write_binary", (5_000_192,)))
     assert ended.stdout_bytes == 5_000_192
