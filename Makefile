@@ -85,6 +85,7 @@ services:
 	[ -e /usr/share/java/slf4j-simple.jar ] || missing="$$missing libslf4j-java"; \
 	{ command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing="$$missing faketime"; \
+	[ -e /usr/bin/redis-server ] || missing="$$missing redis-server"; \
 	if [ -n "$$missing" ]; then \
 	  echo "make test: the tests start real servers, and their Debian packages are missing; run: apt-get install$$missing" >&2; \
 	  exit 1; \

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -14,13 +14,18 @@ from sexton_worker.core.runs import EndedRun, StopReason
 @dataclass(frozen=True, slots=True)
 class RunOrder:
     """A grant to be run. ``deadline`` (UTC, database time) is what the job is told; ``rules.max_runtime`` counts
-    from the start. ``begin_by`` (elapsed seconds): after that the claim's lease may be another's."""
+    from the start. ``begin_by`` (elapsed seconds): after that the claim's lease may be another's.
+
+    The execution adds, once it has resolved the job's secrets: ``secrets``, their values, which nothing that leaves the
+    worker may show (``core/secret_masks.py``); and ``peer``, what tells runs of one target that take as long apart."""
 
     grant: Grant
     job: str
     rules: RunRules
     deadline: datetime
     begin_by: float = float("inf")
+    secrets: tuple[bytes, ...] = field(default=(), repr=False)
+    peer: str = ""
 
     @property
     def token(self) -> int:
