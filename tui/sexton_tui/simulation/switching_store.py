@@ -7,7 +7,7 @@ a call raises ``DatabaseUnreachable``: before it took effect, or after (its answ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, cast
@@ -80,9 +80,14 @@ class SwitchingStore:
     def now(self) -> datetime:
         return cast("datetime", self.call("now", self._store.now, (), {}))
 
-    def listen(self, channels: Sequence[Channel], wakeup: Wakeup) -> Listener:
-        lossy = LossyWakeup(self._process, wakeup.set, self._loss)
-        return Listening(self._process, self._store.listen(channels, lossy))
+    def listen(
+        self, channels: Sequence[Channel], wakeup: Wakeup, also: Mapping[Channel, Wakeup] | None = None
+    ) -> Listener:
+        others = {channel: self._lossy(one) for channel, one in (also or {}).items()}
+        return Listening(self._process, self._store.listen(channels, self._lossy(wakeup), others))
+
+    def _lossy(self, wakeup: Wakeup) -> LossyWakeup:
+        return LossyWakeup(self._process, wakeup.set, self._loss)
 
     def close(self) -> None:
         """Nothing: all processes share the store."""

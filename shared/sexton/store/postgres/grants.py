@@ -30,7 +30,7 @@ from sexton.claims import State
 from sexton.jobs import JobDefinition
 from sexton.store.postgres import arrays, completion, leases
 from sexton.store.postgres.pull import grants_of, look_ahead, plan_by_index, pull, pull_paced
-from sexton.store.protocol import Channel, Grant, Renewal, Requeued, RunResult, StepRequest, StepResult
+from sexton.store.protocol import Channel, Grant, Renewal, Requeued, RunResult, StepRequest, StepResult, StopRequests
 
 if TYPE_CHECKING:
     from sexton.store.postgres.connection import PostgresConnection
@@ -177,6 +177,10 @@ class PostgresGrants:
     def orphans(self, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
         with self._connection.autocommit() as connection:
             return leases.orphans(connection, worker_id, known)
+
+    def stop_requests(self, worker_id: int) -> StopRequests:
+        with self._connection.autocommit() as connection:
+            return leases.stop_requests(connection, worker_id)
 
     # --- housekeeping -------------------------------------------------------------------------------
 

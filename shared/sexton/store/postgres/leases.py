@@ -14,7 +14,7 @@ import psycopg
 
 from sexton.claims import State
 from sexton.store.postgres.pull import GRANT_COLUMNS, grant_of
-from sexton.store.protocol import Grant, Renewal, Requeued
+from sexton.store.protocol import Grant, Renewal, Requeued, StopRequests
 
 # A claim locked by someone else (its own completion, an edit) is still held; its lease is renewed at the next beat.
 _RENEW = b"""WITH mine AS MATERIALIZED (
@@ -66,6 +66,10 @@ _REQUEUE = b"""WITH dead AS MATERIALIZED (
   WHERE s.slot = m.slot AND s.number = m.number AND s.token = m.lost_token)
 SELECT job_id, scheduled_at, lost_token, state FROM moved"""
 
+_STOP_REQUESTS = b"""SELECT (SELECT array_agg(token) FROM claims
+  WHERE state = 1 AND worker_id = %(worker)s AND cancel_requested),
+ coalesce((SELECT drain_requested FROM workers WHERE worker_id = %(worker)s), false)"""
+
 _ORPHANS = f"""SELECT {GRANT_COLUMNS} FROM claims
  WHERE state = 1 AND worker_id = %(worker)s AND token <> ALL (%(known)s::bigint[]) ORDER BY token""".encode()  # noqa: S608 - built from constants
 
@@ -78,6 +82,13 @@ def renew(connection: psycopg.Connection[Any], worker_id: int, tokens: Sequence[
     assert row is not None  # noqa: S101 - an aggregate is one row
     now, held, cancel = row
     return Renewal(frozenset(held or ()), frozenset(cancel or ()), now, now + lease)
+
+
+def stop_requests(connection: psycopg.Connection[Any], worker_id: int) -> StopRequests:
+    """The runs of this worker that are asked to stop, and whether it is asked to drain."""
+    row = connection.execute(_STOP_REQUESTS, {"worker": worker_id}, prepare=False).fetchone()
+    assert row is not None  # noqa: S101 - a SELECT without FROM is one row
+    return StopRequests(frozenset(row[0] or ()), row[1])
 
 
 def requeue(connection: psycopg.Connection[Any], limit: int, poison_after: int) -> tuple[Requeued, ...]:

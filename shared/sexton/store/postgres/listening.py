@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import psycopg
 
@@ -19,12 +19,11 @@ _RECONNECT_SECONDS = 1.0
 
 
 class PostgresListener:
-    """Sets ``wakeup`` at every notification on one of the channels, and once after every reconnect, until closed."""
+    """Sets a channel's wake-up at every notification on it, and each once after every reconnect, until closed."""
 
-    def __init__(self, connection: PostgresConnection, channels: Sequence[Channel], wakeup: Wakeup) -> None:
+    def __init__(self, connection: PostgresConnection, wakeups: Mapping[Channel, Wakeup]) -> None:
         self._connection = connection
-        self._channels = tuple(channels)
-        self._wakeup = wakeup
+        self._wakeups = {channel.value: wakeup for channel, wakeup in wakeups.items()}
         self._closing, self._close = os.pipe()
         self._is_open = True
         self._thread = threading.Thread(target=self._run, name="sexton listener", daemon=True)
@@ -55,9 +54,10 @@ class PostgresListener:
                 connection.close()
 
     def _listen(self, connection: GuardedConnection) -> None:
-        for channel in self._channels:
-            connection.execute(f"LISTEN {channel.value}".encode())
-        self._wakeup.set()  # what was notified before this is lost: let the loop look
+        for name in self._wakeups:
+            connection.execute(f"LISTEN {name}".encode())
+        for wakeup in self._wakeups.values():
+            wakeup.set()  # what was notified before this is lost: let the loop look
         while True:
             ready, _, _ = select.select([connection.fileno(), self._closing], [], [], _PROBE_SECONDS)
             if self._closing in ready:
@@ -65,8 +65,8 @@ class PostgresListener:
             if not ready:
                 connection.execute("SELECT 1")
             connection.pgconn.consume_input()
-            while connection.pgconn.notifies() is not None:
-                self._wakeup.set()
+            while (told := connection.pgconn.notifies()) is not None:
+                self._wakeups[told.relname.decode()].set()
 
     def _is_closed(self, seconds: float) -> bool:
         return bool(select.select([self._closing], [], [], seconds)[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -49,8 +49,10 @@ class PostgresStore:
         assert isinstance(now, datetime)  # noqa: S101 - a SELECT without FROM returns one row
         return now.astimezone(UTC)
 
-    def listen(self, channels: Sequence[Channel], wakeup: Wakeup) -> Listener:
-        return PostgresListener(self.connection, channels, wakeup)
+    def listen(
+        self, channels: Sequence[Channel], wakeup: Wakeup, also: Mapping[Channel, Wakeup] | None = None
+    ) -> Listener:
+        return PostgresListener(self.connection, {**dict.fromkeys(channels, wakeup), **(also or {})})
 
     def close(self) -> None:
         self.connection.close()

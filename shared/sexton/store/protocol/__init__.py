@@ -17,7 +17,7 @@ What every implementation promises:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -34,7 +34,16 @@ from sexton.store.protocol.edits import (
     JobChange,
     Triggered,
 )
-from sexton.store.protocol.grants import Grant, GrantStore, Renewal, Requeued, RunResult, StepRequest, StepResult
+from sexton.store.protocol.grants import (
+    Grant,
+    GrantStore,
+    Renewal,
+    Requeued,
+    RunResult,
+    StepRequest,
+    StepResult,
+    StopRequests,
+)
 from sexton.store.protocol.terms import TermStore
 from sexton.store.protocol.ticks import (
     CursorsRead,
@@ -72,6 +81,7 @@ __all__ = [
     "RunResult",
     "StepRequest",
     "StepResult",
+    "StopRequests",
     "Store",
     "StoreOptions",
     "TermStore",
@@ -85,6 +95,7 @@ class Channel(StrEnum):
 
     JOBS = "sexton_jobs"  # an edit, a setting, a request to the leader
     WORK = "sexton_work"  # a claim that is available now or within seconds
+    STOPS = "sexton_stops"  # a run, or a worker, was asked to stop: `grants.stop_requests` tells whose
 
 
 class Listener(Protocol):
@@ -115,8 +126,11 @@ class Store(Protocol):
         """The database's clock, UTC."""
         ...
 
-    def listen(self, channels: Sequence[Channel], wakeup: Wakeup) -> Listener:
-        """Set ``wakeup`` whenever one of the channels is notified, until closed."""
+    def listen(
+        self, channels: Sequence[Channel], wakeup: Wakeup, also: Mapping[Channel, Wakeup] | None = None
+    ) -> Listener:
+        """Set ``wakeup`` whenever one of the channels is notified, until closed; ``also``: further channels, each with
+        a wake-up of its own, on the same connection."""
         ...
 
     def close(self) -> None: ...

@@ -92,6 +92,14 @@ class Requeued:
     state: State
 
 
+@dataclass(frozen=True, slots=True)
+class StopRequests:
+    """What a worker was asked: to stop the runs of these tokens; to take no more and end (``drain``)."""
+
+    cancel: frozenset[int]
+    drain: bool
+
+
 class GrantStore(Protocol):
     """The worker's statements. Every write is conditional on the run's token (invariant 4)."""
 
@@ -121,6 +129,10 @@ class GrantStore(Protocol):
 
     def renew(self, worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
         """Renew the leases of these tokens that this worker still holds."""
+        ...
+
+    def stop_requests(self, worker_id: int) -> StopRequests:
+        """What this worker is asked to stop now; ``Channel.STOPS`` is notified when there is more."""
         ...
 
     def requeue_expired(self, limit: int = 500, poison_after: int = 3) -> tuple[Requeued, ...]:

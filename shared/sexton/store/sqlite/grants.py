@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from sexton.claims import State
 from sexton.jobs import JobDefinition
-from sexton.store.protocol import Channel, Grant, Renewal, Requeued, StepRequest, StepResult
+from sexton.store.protocol import Channel, Grant, Renewal, Requeued, StepRequest, StepResult, StopRequests
 from sexton.store.sqlite import leases
 from sexton.store.sqlite.completion import Claim, complete, promote
 from sexton.store.sqlite.connection import SqliteConnection
@@ -136,6 +136,10 @@ class SqliteGrants:
     def orphans(self, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
         with self._connection.snapshot() as connection:
             return leases.orphans(connection, worker_id, known)
+
+    def stop_requests(self, worker_id: int) -> StopRequests:
+        with self._connection.snapshot() as connection:
+            return leases.stop_requests(connection, worker_id)
 
     # --- housekeeping -------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sexton.claims import State
-from sexton.store.protocol import Grant, Requeued
+from sexton.store.protocol import Grant, Requeued, StopRequests
 from sexton.store.sqlite.completion import lateness_ms
 from sexton.store.sqlite.pull import GRANT_COLUMNS, grant_of
 from sexton.store.tables import from_micros
@@ -18,6 +18,8 @@ _EXPIRED = """SELECT rowid, job_id, scheduled_at, revision, attempt, slot, token
   lease_expires_at, jitter_ms, at_most_once, losses, cancel_requested,
   coalesce((SELECT w.name FROM workers w WHERE w.worker_id = claims.worker_id), 'worker ' || worker_id)
  FROM claims WHERE state = 1 AND lease_expires_at < ? ORDER BY lease_expires_at LIMIT ?"""
+_CANCELS = "SELECT token FROM claims WHERE state = 1 AND worker_id = ? AND cancel_requested"
+_DRAIN = "SELECT 1 FROM workers WHERE worker_id = ? AND drain_requested"
 _BACK = """UPDATE claims SET state = 0, losses = losses + 1, token = NULL, worker_id = NULL, granted_at = NULL,
  started_at = NULL, finished_at = NULL, lease_expires_at = NULL WHERE rowid = ?"""
 _END = """UPDATE claims SET state = ?, losses = losses + 1, lease_expires_at = NULL, finished_at = ?, reason = ?
@@ -36,6 +38,12 @@ def renew(
     rows = [row for row in connection.execute(_HELD, (worker_id,)) if row[1] in asked]
     connection.executemany(_RENEW, [(lease_expires_at, rowid) for rowid, _, _ in rows])
     return frozenset(row[1] for row in rows), frozenset(row[1] for row in rows if row[2])
+
+
+def stop_requests(connection: sqlite3.Connection, worker_id: int) -> StopRequests:
+    """The runs of this worker that are asked to stop, and whether it is asked to drain."""
+    cancel = frozenset(token for (token,) in connection.execute(_CANCELS, (worker_id,)))
+    return StopRequests(cancel, connection.execute(_DRAIN, (worker_id,)).fetchone() is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from sexton.clock import Wakeup
 from sexton.errors import DatabaseUnreachable
@@ -32,17 +32,16 @@ def notify(store: SqliteConnection, connection: sqlite3.Connection, channel: Cha
 
 
 class MemoryListener:
-    """Sets ``wakeup`` in the very call that notifies."""
+    """Sets a channel's wake-up in the very call that notifies."""
 
-    def __init__(self, store: SqliteConnection, channels: Sequence[Channel], wakeup: Wakeup) -> None:
-        self._channels = frozenset(channels)
-        self._wakeup = wakeup
+    def __init__(self, store: SqliteConnection, wakeups: Mapping[Channel, Wakeup]) -> None:
+        self._wakeups = dict(wakeups)
         self._url = store.options.url
         _in_memory.setdefault(self._url, []).append(self)
 
     def tell(self, channel: Channel) -> None:
-        if channel in self._channels:
-            self._wakeup.set()
+        if channel in self._wakeups:
+            self._wakeups[channel].set()
 
     def close(self) -> None:
         with contextlib.suppress(ValueError):
@@ -50,12 +49,11 @@ class MemoryListener:
 
 
 class FileListener:
-    """Sets ``wakeup`` within 0.2 s of a commit that notified one of the channels, until closed."""
+    """Sets a channel's wake-up within 0.2 s of a commit that notified it, until closed."""
 
-    def __init__(self, store: SqliteConnection, channels: Sequence[Channel], wakeup: Wakeup) -> None:
+    def __init__(self, store: SqliteConnection, wakeups: Mapping[Channel, Wakeup]) -> None:
         self._store = store
-        self._names = tuple(f"notify.{channel.value}" for channel in channels)
-        self._wakeup = wakeup
+        self._wakeups = {f"notify.{channel.value}": wakeup for channel, wakeup in wakeups.items()}
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sexton listener", daemon=True)
         self._thread.start()
@@ -80,14 +78,18 @@ class FileListener:
                 connection.close()
 
     def _look(self, connection: sqlite3.Connection) -> None:
-        marks = ", ".join("?" for _ in self._names)
-        statement = f"SELECT coalesce(sum(value), 0) FROM counters WHERE name IN ({marks})"  # noqa: S608 - only marks
-        seen: tuple[int, int] | None = None
+        names = tuple(self._wakeups)
+        marks = ", ".join("?" for _ in names)
+        statement = f"SELECT name, value FROM counters WHERE name IN ({marks})"  # noqa: S608 - only marks
+        seen: int | None = None
+        counts: dict[str, int] = {}
         while not self._closed.is_set():
             (version,) = connection.execute("PRAGMA data_version").fetchone()  # cheap: moves when others commit
-            if seen is None or version != seen[0]:
-                (total,) = connection.execute(statement, self._names).fetchone()
-                if seen is None or total != seen[1]:  # the first look, too: what came before it is unknown
-                    self._wakeup.set()
-                seen = (version, total)
+            if version != seen:
+                now = dict(connection.execute(statement, names).fetchall())
+                for name, wakeup in self._wakeups.items():
+                    # The first look, too: what came before it is unknown.
+                    if seen is None or now.get(name) != counts.get(name):
+                        wakeup.set()
+                seen, counts = version, now
             self._closed.wait(_LOOK_SECONDS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 
@@ -46,10 +46,13 @@ class SqliteStore:
     def now(self) -> datetime:
         return self.connection.now()
 
-    def listen(self, channels: Sequence[Channel], wakeup: Wakeup) -> Listener:
+    def listen(
+        self, channels: Sequence[Channel], wakeup: Wakeup, also: Mapping[Channel, Wakeup] | None = None
+    ) -> Listener:
+        wakeups = {**dict.fromkeys(channels, wakeup), **(also or {})}
         if self.connection.is_in_memory:
-            return MemoryListener(self.connection, channels, wakeup)
-        return FileListener(self.connection, channels, wakeup)
+            return MemoryListener(self.connection, wakeups)
+        return FileListener(self.connection, wakeups)
 
     def close(self) -> None:
         self.connection.close()
