@@ -35,6 +35,11 @@ class OutputTail:
         """How much memory the stream takes up now."""
         return len(self._head) + len(self._rest)
 
+    def newest(self) -> bytes:
+        """The end of the stream as it is now, without a gap; all of it, if it is not longer than ``limit``."""
+        newest = self._rest[-self._limit :]
+        return bytes(newest if len(newest) == self._limit else (self._head + newest)[-self._limit :])
+
     def kept(self) -> bytes:
         """The stream, or its beginning and end around a line that says how many bytes are missing there."""
         if self.total <= self._limit:

@@ -2,18 +2,18 @@
 
 A secret is found as it is, line by line, and as JSON, an address (percent-encoded) and Base64 write it. It is not found
 where the job changed it in another way: masking is care, not proof. One shorter than ``SHORTEST`` would hide half of
-any text, and is left alone.
+any text, and is left alone. How a stream is masked piece by piece is in ``masking``, which the zygote loads too.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable
 
-MARK = b"(secret)"
-SHORTEST = 4  # bytes
+from sexton_worker.core.masking import MASK, SHORTEST, Masker, masked, masked_text
+
+MARK = MASK
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -25,39 +25,31 @@ class SecretMask:
     """
 
     def __init__(self, secrets: Iterable[bytes]) -> None:
-        forms = sorted({form for secret in secrets for form in forms_of(secret)}, key=lambda form: (-len(form), form))
-        self.longest = len(forms[0]) if forms else 0
-        self._pattern = re.compile(b"|".join(map(re.escape, forms))) if forms else None
-        self._forms = forms
-        self._held = b""
+        self.forms = forms_of_all(secrets)
+        self.longest = max(map(len, self.forms), default=0)
+        self._masker = Masker(self.forms)
 
     def hide(self, data: bytes) -> bytes:
         """``data`` with the mark in place of every secret."""
-        return data if self._pattern is None else self._pattern.sub(MARK, data)
+        return masked(data, self.forms)
 
     def hide_in_text(self, text: str) -> str:
         """The same for a text; halves of characters stay."""
-        if self._pattern is None:
-            return text
-        return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+        return masked_text(text, self.forms)
 
     def feed(self, piece: bytes) -> bytes:
         """The next piece of a stream, masked, without an end that may be the beginning of a secret: that is held back
         until it is known."""
-        if self._pattern is None:
-            return piece
-        data = self.hide(self._held + piece)
-        keep = next((n for n in range(min(self.longest - 1, len(data)), 0, -1) if self._begins_with(data[-n:])), 0)
-        self._held = data[len(data) - keep :] if keep else b""
-        return data[: len(data) - keep]
-
-    def _begins_with(self, end: bytes) -> bool:
-        return any(form.startswith(end) for form in self._forms)
+        return self._masker.feed(piece)
 
     def rest(self) -> bytes:
         """What is held back; the stream has ended."""
-        held, self._held = self._held, b""
-        return held
+        return self._masker.finish()
+
+
+def forms_of_all(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
+    """How any of them may stand in an output."""
+    return tuple(sorted({form for secret in secrets for form in forms_of(secret)}))
 
 
 def forms_of(secret: bytes) -> set[bytes]:

@@ -16,7 +16,7 @@ import signal
 import struct
 import termios
 
-from sexton_worker.core.output_tail import OutputTail
+from sexton_worker.core.output_stream import OutputStream
 from sexton_worker.zygote.family import Census, Process, Spare, send, send_group
 from sexton_worker.zygote.frames import (
     BY_ITSELF,
@@ -28,9 +28,11 @@ from sexton_worker.zygote.frames import (
     TOO_LATE,
     End,
     Order,
+    Seen,
 )
 from sexton_worker.zygote.roster import Roster
 from sexton_worker.zygote.spawning import NotStarted, start
+from sexton_worker.zygote.spool_file import SpoolFile, spool_files
 from sexton_worker.zygote.waiting import Waiting, elapsed
 
 PIECE = 64 * 1024
@@ -46,7 +48,7 @@ _MARKS = (b"SEXTON_TOKEN", b"SEXTON_WORKER_PID")
 class _Command:
     __slots__ = (
         "code", "deadline", "is_killed", "kill_after", "kill_at", "known", "lease", "look_at", "marks", "pid", "place",
-        "since", "streams", "tails", "token", "why",
+        "since", "spools", "streams", "tails", "token", "why",
     )  # fmt: skip
 
     def __init__(self, order: Order, pid: int, since: float, streams: tuple[int, int]) -> None:
@@ -61,7 +63,9 @@ class _Command:
             b"\0"
         }  # which none has
         self.streams: list[int] = list(streams)
-        self.tails = dict(zip(streams, (OutputTail(), OutputTail()), strict=True))
+        self.spools: tuple[SpoolFile, ...] = spool_files(order.spool, order.spool_limit)
+        wholes = tuple(spool.write for spool in self.spools) or (None, None)
+        self.tails = {stream: OutputStream(order.secrets, whole) for stream, whole in zip(streams, wholes, strict=True)}
         self.why = BY_ITSELF
         self.kill_at = _NEVER
         self.look_at = _NEVER  # at what is left, once the leader is gone
@@ -130,6 +134,14 @@ class Commands:
         self._terminate(command, STOPPED, now)
         if is_urgent:
             self._hurry(command, now)
+
+    def look(self, token: int) -> Seen | None:
+        """What this run has written so far; None if it has ended."""
+        command = self._by_token.get(token)
+        if command is None:
+            return None
+        stdout, stderr = command.tails.values()
+        return Seen(token, stdout.newest(), stderr.newest(), stdout.total, stderr.total)
 
     def stop_all(self, now: float) -> None:
         """Nobody is there any more who would want their results."""
@@ -241,6 +253,9 @@ class Commands:
         for descriptor in tuple(command.streams):
             self._drain(command, descriptor)
         stdout, stderr = command.tails.values()
+        stdout.finish()
+        stderr.finish()
+        spooled = [spool.close() for spool in command.spools] or [0, 0]
         self._forget(command)
         self.ends.append(
             End(
@@ -256,6 +271,8 @@ class Commands:
                 stderr=stderr.kept(),
                 stdout_bytes=stdout.total,
                 stderr_bytes=stderr.total,
+                stdout_spooled=spooled[0],
+                stderr_spooled=spooled[1],
                 survivors=survivors,
             )
         )

@@ -3,8 +3,9 @@
     length (4 bytes) | kind (1) | numbers of that kind | pieces: length (4), bytes
 
 To the zygote: ``RUN`` (an ``Order``), ``STOP`` (a token, and whether the worker ends), ``WATCH`` (a Python process; its
-pidfd and its board travel with the frame), ``PING``. From it: ``ENDED`` (an ``End``), ``PONG``. A frame is at most
-``LARGEST`` bytes long. Both sides are of one version: the worker starts its zygote from its own files.
+pidfd and its board travel with the frame), ``LOOK`` (a token: what has its run written so far?), ``PING``. From it:
+``ENDED`` (an ``End``), ``SEEN`` (a ``Seen``, if there is such a run), ``PONG``. A frame is at most ``LARGEST`` bytes
+long. Both sides are of one version: the worker starts its zygote from its own files.
 
 Only what costs a small interpreter little is imported here and in the whole of this package.
 """
@@ -12,8 +13,9 @@ Only what costs a small interpreter little is imported here and in the whole of 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
-RUN, STOP, WATCH, PING, ENDED, PONG = range(1, 7)
+RUN, STOP, WATCH, PING, ENDED, PONG, LOOK, SEEN = range(1, 9)
 LARGEST = 64 * 1024 * 1024
 
 # Who ended a run: nobody, its deadline, the worker's word (for a reason that the worker knows), the end of its lease.
@@ -25,10 +27,12 @@ UNLIMITED = -1
 
 _HEAD = struct.Struct("=IB")
 _PIECE = struct.Struct("=I")
-_RUN = struct.Struct("=qIddddqqqHHBB")
+_RUN = struct.Struct("=qIddddqqqqHHHBBB")
 _STOP = struct.Struct("=qB")
 _WATCH = struct.Struct("=q")
-_ENDED = struct.Struct("=qBddiiBBqqI")
+_ENDED = struct.Struct("=qBddiiBBqqqqI")
+_LOOK = struct.Struct("=q")
+_SEEN = struct.Struct("=qqq")
 
 
 class FrameTooLarge(Exception):
@@ -38,11 +42,13 @@ class FrameTooLarge(Exception):
 class Order:
     """A command to run. Times in seconds; texts as the kernel takes them; limits in bytes, seconds of processor time
     and descriptors, or ``UNLIMITED``. ``begin_by`` is by the elapsed clock, and so is ``lease``: until when the run may
-    go on, as of now; the roster, in which ``place`` is its place, has it later."""
+    go on, as of now; the roster, in which ``place`` is its place, has it later. ``secrets``: what its outputs must not
+    show. ``spool``: where both are to be written down whole, as files of this path and ``.stdout`` or ``.stderr``, each
+    up to ``spool_limit`` bytes; None: nowhere."""
 
     __slots__ = (
         "argv", "begin_by", "cpu_time", "cwd", "env", "kill_after", "lease", "max_runtime", "memory", "open_files",
-        "place", "stdin", "token",
+        "place", "secrets", "spool", "spool_limit", "stdin", "token",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +67,9 @@ class Order:
         memory: int = UNLIMITED,
         cpu_time: int = UNLIMITED,
         open_files: int = UNLIMITED,
+        secrets: Sequence[bytes] = (),
+        spool: bytes | None = None,
+        spool_limit: int = 0,
     ) -> None:
         self.token = token
         self.place = place
@@ -75,6 +84,9 @@ class Order:
         self.memory = memory
         self.cpu_time = cpu_time
         self.open_files = open_files
+        self.secrets = list(secrets)
+        self.spool = spool
+        self.spool_limit = spool_limit
 
     @property
     def has_limits(self) -> bool:
@@ -83,11 +95,12 @@ class Order:
 
 class End:
     """The end of a run. ``code``: as ``waitpid`` tells it, 128 + signal if one ended it; ``errno`` where there was no
-    process; ``survivors``: processes that could not be ended."""
+    process; ``survivors``: processes that could not be ended. ``..._spooled``: how many bytes of it were written down
+    whole."""
 
     __slots__ = (
-        "code", "ended", "errno", "how_far", "is_killed", "started", "stderr", "stderr_bytes", "stdout", "stdout_bytes",
-        "survivors", "token", "why",
+        "code", "ended", "errno", "how_far", "is_killed", "started", "stderr", "stderr_bytes", "stderr_spooled",
+        "stdout", "stdout_bytes", "stdout_spooled", "survivors", "token", "why",
     )  # fmt: skip
 
     def __init__(
@@ -105,6 +118,8 @@ class End:
         stderr: bytes = b"",
         stdout_bytes: int = 0,
         stderr_bytes: int = 0,
+        stdout_spooled: int = 0,
+        stderr_spooled: int = 0,
         survivors: tuple[int, ...] = (),
     ) -> None:
         self.token = token
@@ -119,7 +134,22 @@ class End:
         self.stderr = stderr
         self.stdout_bytes = stdout_bytes
         self.stderr_bytes = stderr_bytes
+        self.stdout_spooled = stdout_spooled
+        self.stderr_spooled = stderr_spooled
         self.survivors = survivors
+
+
+class Seen:
+    """The ends of both outputs of a run that goes on, and how many bytes they have come to."""
+
+    __slots__ = ("stderr", "stderr_bytes", "stdout", "stdout_bytes", "token")
+
+    def __init__(self, token: int, stdout: bytes, stderr: bytes, stdout_bytes: int, stderr_bytes: int) -> None:
+        self.token = token
+        self.stdout = stdout
+        self.stderr = stderr
+        self.stdout_bytes = stdout_bytes
+        self.stderr_bytes = stderr_bytes
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -137,15 +167,19 @@ def run_frame(order: Order) -> bytes:
         order.memory,
         order.cpu_time,
         order.open_files,
+        order.spool_limit,
         len(order.argv),
         len(order.env),
+        len(order.secrets),
         order.cwd is not None,
         order.stdin is not None,
+        order.spool is not None,
     )
     pieces = [*order.argv]
     for name, value in order.env.items():
         pieces += (name, value)
-    pieces += [piece for piece in (order.cwd, order.stdin) if piece is not None]
+    pieces += order.secrets
+    pieces += [piece for piece in (order.cwd, order.stdin, order.spool) if piece is not None]
     return _frame(RUN, numbers, pieces)
 
 
@@ -156,6 +190,14 @@ def stop_frame(token: int, *, is_urgent: bool) -> bytes:
 def watch_frame(pid: int) -> bytes:
     """Its pidfd and the descriptor of its board must be sent along."""
     return _frame(WATCH, _WATCH.pack(pid))
+
+
+def look_frame(token: int) -> bytes:
+    return _frame(LOOK, _LOOK.pack(token))
+
+
+def seen_frame(seen: Seen) -> bytes:
+    return _frame(SEEN, _SEEN.pack(seen.token, seen.stdout_bytes, seen.stderr_bytes), [seen.stdout, seen.stderr])
 
 
 def end_frame(end: End) -> bytes:
@@ -170,6 +212,8 @@ def end_frame(end: End) -> bytes:
         end.is_killed,
         end.stdout_bytes,
         end.stderr_bytes,
+        end.stdout_spooled,
+        end.stderr_spooled,
         len(end.survivors),
     )
     return _frame(ENDED, numbers, [end.stdout, end.stderr, *(b"%d" % pid for pid in end.survivors)])
@@ -227,21 +271,23 @@ def order_in(body: bytes) -> Order:
         memory,
         cpu_time,
         open_files,
+        spool_limit,
         arguments,
         variables,
+        secrets,
         cwd,
         stdin,
+        spool,
     ) = _RUN.unpack_from(body)
     pieces = _pieces(body, _RUN.size)
-    argv = pieces[:arguments]
-    names = pieces[arguments : arguments + 2 * variables : 2]
-    values = pieces[arguments + 1 : arguments + 2 * variables : 2]
-    rest = pieces[arguments + 2 * variables :]
+    argv, pieces = pieces[:arguments], pieces[arguments:]
+    env, rest = pieces[: 2 * variables], pieces[2 * variables :]
+    hidden, rest = rest[:secrets], rest[secrets:]
     return Order(
         token,
         place,
         argv,
-        dict(zip(names, values, strict=True)),
+        dict(zip(env[::2], env[1::2], strict=True)),
         begin_by=begin_by,
         max_runtime=max_runtime,
         kill_after=kill_after,
@@ -251,6 +297,9 @@ def order_in(body: bytes) -> Order:
         memory=memory,
         cpu_time=cpu_time,
         open_files=open_files,
+        secrets=hidden,
+        spool=rest.pop(0) if spool else None,
+        spool_limit=spool_limit,
     )
 
 
@@ -268,9 +317,8 @@ def watched_in(body: bytes) -> int:
 
 def end_in(body: bytes) -> End:
     """The end of an ``ENDED`` frame."""
-    token, how_far, started, ended, code, errno, why, is_killed, stdout_bytes, stderr_bytes, _ = _ENDED.unpack_from(
-        body
-    )
+    token, how_far, started, ended, code, errno, why, is_killed, *counts, _ = _ENDED.unpack_from(body)
+    stdout_bytes, stderr_bytes, stdout_spooled, stderr_spooled = counts
     stdout, stderr, *survivors = _pieces(body, _ENDED.size)
     return End(
         token,
@@ -285,8 +333,23 @@ def end_in(body: bytes) -> End:
         stderr=stderr,
         stdout_bytes=stdout_bytes,
         stderr_bytes=stderr_bytes,
+        stdout_spooled=stdout_spooled,
+        stderr_spooled=stderr_spooled,
         survivors=tuple(map(int, survivors)),
     )
+
+
+def look_in(body: bytes) -> int:
+    """The token of a ``LOOK`` frame."""
+    (token,) = _LOOK.unpack(body)
+    return int(token)
+
+
+def seen_in(body: bytes) -> Seen:
+    """What a ``SEEN`` frame tells."""
+    token, stdout_bytes, stderr_bytes = _SEEN.unpack_from(body)
+    stdout, stderr = _pieces(body, _SEEN.size)
+    return Seen(token, stdout, stderr, stdout_bytes, stderr_bytes)
 
 
 def _pieces(body: bytes, at: int) -> list[bytes]:

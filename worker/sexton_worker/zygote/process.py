@@ -121,6 +121,8 @@ class Zygote:
             self._commands.stop(token, now, is_urgent=is_urgent)
         elif kind == frames.WATCH and (descriptors := self._descriptors.pop(0)) is not None:
             self._python.add(frames.watched_in(body), *descriptors)
+        elif kind == frames.LOOK and (seen := self._commands.look(frames.look_in(body))) is not None:
+            self._outbox += frames.seen_frame(seen)
         elif kind == frames.PING:
             self._outbox += frames.PONG_FRAME
 
