@@ -11,7 +11,7 @@ from sexton.clock import Wakeup
 from sexton.errors import DatabaseUnreachable
 from sexton.jobs import JobDefinition
 from sexton.settings import ClusterSettings
-from sexton.store.protocol import Grant, Renewal, RunResult, StepRequest, StepResult, Store
+from sexton.store.protocol import Grant, Renewal, RunResult, StepRequest, StepResult, StopRequests, Store
 from sexton.targets import CommandTarget
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
@@ -74,6 +74,7 @@ class FakeGrants:
     broken: set[tuple[int, int]] = field(default_factory=set)
     stolen: set[int] = field(default_factory=set)  # tokens that no longer count
     cancelled: set[int] = field(default_factory=set)
+    is_drain_asked: bool = False
     started: list[int] = field(default_factory=list)
     renewed: list[list[int]] = field(default_factory=list)
     seen_with: list[tuple[int, bool]] = field(default_factory=list)
@@ -133,6 +134,10 @@ class FakeGrants:
         self.renewed.append(sorted(tokens))
         held = frozenset(tokens) & self.running.keys() - self.stolen
         return Renewal(held, held & self.cancelled, self.clock.wall(), self.clock.wall() + lease)
+
+    def stop_requests(self, worker_id: int) -> StopRequests:
+        self._answer()
+        return StopRequests(frozenset(self.cancelled & self.running.keys()), self.is_drain_asked)
 
     def orphans(self, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
         self._answer()

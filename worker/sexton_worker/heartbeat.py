@@ -9,11 +9,15 @@ Each step:
 3. A token that is no longer held has lost its claim: at-most-once runs are stopped, others go on, and their result
    will be refused (invariant 4). A token that is to be cancelled is stopped.
 4. The worker's row is refreshed once per ``heartbeat``.
+5. What the worker is asked to stop is read when a wake-up says that there is something, and at each refresh: runs that
+   are to be cancelled are stopped, and a request to drain (or its end) is handed on.
 
 A failed step loses nothing but time: the next one does all of it again.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import structlog
 
@@ -31,8 +35,9 @@ LONGEST_PAUSE = 1.0  # a grant made while this thread sleeps is seen in time for
 
 
 class HeartbeatLoop:
-    """Renews what the book holds. ``store`` is this loop's own; ``wakeup`` ends a pause early, ``longest_pause``
-    (seconds) is for those who know that no lease is short."""
+    """Renews what the book holds. ``store`` is this loop's own; ``wakeup``, to be set when something is to be stopped,
+    ends a pause early; ``longest_pause`` (seconds) is for those who know that no lease is short. ``heed_drain`` is told
+    whether the worker is asked to drain, whenever that has changed."""
 
     def __init__(
         self,
@@ -42,6 +47,7 @@ class HeartbeatLoop:
         book: LeaseBook,
         wakeup: Wakeup,
         longest_pause: float = LONGEST_PAUSE,
+        heed_drain: Callable[[bool], None] = lambda asked: None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -49,6 +55,10 @@ class HeartbeatLoop:
         self._book = book
         self._wakeup = wakeup
         self._longest_pause = longest_pause
+        self._heed_drain = heed_drain
+        self._is_asked = False  # there may be stop requests that were not read yet
+        self._is_drain_asked = False
+        self._cancelled: frozenset[int] = frozenset()
         self._settings = SettingsReader(store, clock)
         self._seen_at: float | None = None
         self._lost: set[int] = set()
@@ -66,7 +76,7 @@ class HeartbeatLoop:
                 # This thread is what keeps claims: no fault of one step may end it.
                 self._log.exception("heartbeat.failed")
                 seconds = RETRY_SECONDS
-            self._clock.wait(self._wakeup, seconds)
+            self._is_asked = self._clock.wait(self._wakeup, seconds) or self._is_asked
             self._wakeup.clear()
 
     def end(self) -> None:
@@ -83,6 +93,7 @@ class HeartbeatLoop:
             settings = self._settings.refresh()
             self._renew(self._book.worker_id, settings)
             self._show_up(self._book.worker_id, settings)
+            self._heed_requests(self._book.worker_id)
         except DatabaseUnreachable as error:
             self._note_unreachable(error)
             self._stop_expired()
@@ -137,3 +148,18 @@ class HeartbeatLoop:
         if self._seen_at is None or now - self._seen_at >= settings.heartbeat.total_seconds():
             self._store.grants.seen(worker_id, self._book.count(), self._book.is_draining)
             self._seen_at = now
+            self._is_asked = True  # a notification may be lost
+
+    def _heed_requests(self, worker_id: int) -> None:
+        if self._is_asked:
+            asked = self._store.grants.stop_requests(worker_id)
+            self._is_asked = False
+            self._cancelled = asked.cancel
+            if asked.drain != self._is_drain_asked:
+                self._is_drain_asked = asked.drain
+                self._heed_drain(asked.drain)
+        if self._cancelled:
+            # Until they are gone: a run that was only granted yet is stopped once it has begun.
+            self._cancelled &= {one.token for one in self._book.holdings()}
+            for token in self._cancelled:
+                self._execution.stop(token, StopReason.CANCELLED)

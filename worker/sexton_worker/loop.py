@@ -95,6 +95,7 @@ class WorkerLoop:
         self._answer_lost = False
         self._is_away = False
         self._drain_by: float | None = None  # elapsed seconds; None: not draining
+        self._is_told = False  # to end, whatever operators ask
         self._gives_back = False
         self._leave_by: float | None = None
         self._log = structlog.get_logger("sexton.worker").bind(worker=settings.name)
@@ -103,6 +104,21 @@ class WorkerLoop:
 
     def drain(self) -> None:
         """Take no more claims, and end when the running runs have; after ``drain`` their claims are given back."""
+        self._is_told = True
+        self._begin_draining()
+
+    def heed_drain(self, asked: bool) -> None:
+        """An operator asked this worker to drain, or took that back, which helps while its runs still go on."""
+        if asked:
+            self._log.info("worker.asked_to_drain", patience=self._own.drain.total_seconds())
+            self._begin_draining()
+        elif not self._is_told and not self._gives_back and self._drain_by is not None:
+            self._log.info("worker.drain_taken_back")
+            self._drain_by = None
+            self._book.is_draining = False
+            self._wakeup.set()
+
+    def _begin_draining(self) -> None:
         if self._drain_by is None:
             self._drain_by = self._clock.elapsed() + self._own.drain.total_seconds()
         self._book.is_draining = True
@@ -267,7 +283,7 @@ class WorkerLoop:
         if not self._hands.granted:
             return
         self._absence.end()
-        if self._gives_back:
+        if self._drain_by is not None:
             self._stop_in_time()
             return
         found = self._definitions.of(tuple(self._hands.granted.values()))
@@ -301,24 +317,30 @@ class WorkerLoop:
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def _stop_in_time(self) -> None:
-        if self._drain_by is None:
+        drain_by = self._drain_by
+        if drain_by is None:
             return
         now = self._clock.elapsed()
-        self._gives_back = self._gives_back or now >= self._drain_by
+        # What has not begun goes to others at once, what runs only when the patience is over.
+        for token in self._execution.recall():
+            self._hands.recalled(token, GIVEN_BACK)
+            self._wakeup.set()
+        for grant in tuple(self._hands.granted.values()):
+            self._hands.give_back(grant, GIVEN_BACK)
+            self._wakeup.set()
+        self._gives_back = self._gives_back or now >= drain_by
         if not self._gives_back:
             return
         if self._leave_by is None:
             self._leave_by = now + PARTING_SECONDS
-        for grant in tuple(self._hands.granted.values()):
-            self._hands.give_back(grant, GIVEN_BACK)
-            self._wakeup.set()
         for token in self._hands.running:
             self._execution.stop(token, StopReason.GIVEN_BACK)
 
     def _until_drained(self, now: float, seconds: float) -> float:
-        if self._drain_by is None or self._gives_back:
+        drain_by = self._drain_by
+        if drain_by is None or self._gives_back:
             return seconds
-        return max(0.0, min(seconds, self._drain_by - now))
+        return max(0.0, min(seconds, drain_by - now))
 
     def _room(self) -> int:
         if self._spell.remaining(self._clock.elapsed()):

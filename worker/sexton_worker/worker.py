@@ -93,7 +93,15 @@ class Worker:
         )
         draw = random.Random().random  # noqa: S311 - spreads retries, guards nothing
         self._loop = WorkerLoop(self._store, clock, self._execution, self._book, self._wakeup, settings, draw)
-        self._heartbeat = HeartbeatLoop(self._heartbeat_store, clock, self._execution, self._book, clock.wakeup())
+        self._stops = clock.wakeup()
+        self._heartbeat = HeartbeatLoop(
+            self._heartbeat_store,
+            clock,
+            self._execution,
+            self._book,
+            self._stops,
+            heed_drain=self._loop.heed_drain,
+        )
         self._beating = threading.Thread(target=self._beat, name="sexton heartbeat", daemon=True)
         self._working = threading.Thread(target=self._work, name="sexton worker", daemon=True)
         self._at_end: Callable[[], None] = lambda: None
@@ -123,7 +131,7 @@ class Worker:
     def _work(self) -> None:
         try:
             with contextlib.closing(self._store):
-                listener = self._store.listen([Channel.WORK], self._wakeup)
+                listener = self._store.listen([Channel.WORK], self._wakeup, {Channel.STOPS: self._stops})
                 try:
                     self._loop.run()
                 finally:

@@ -164,10 +164,11 @@ class WorkerMachine(Machine):
         )
         loop = self._loop = WorkerLoop(store, clock, execution, book, wakeup, own, around.world.random.random)
         beating = around.connect(process, BEAT_ANSWERS_WITHIN)
-        beat = WorkerHeartbeatLoop(beating, clock, execution, book, clock.wakeup(), HEARTBEAT_PAUSE)
+        stops = clock.wakeup()
+        beat = WorkerHeartbeatLoop(beating, clock, execution, book, stops, HEARTBEAT_PAUSE, loop.heed_drain)
 
         def run() -> None:
-            store.listen([Channel.WORK], wakeup)
+            store.listen([Channel.WORK], wakeup, {Channel.STOPS: stops})
             loop.run()
             beat.end()
             around.world.after(0, process.ended)
