@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from sexton.claims import OnWorkerLost, State
+from sexton.claims import OnLeaseLost, OnWorkerLost, State
 from sexton.targets import CommandTarget, PythonTarget, ShellTarget
 from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.targets import command_runs
@@ -24,6 +24,7 @@ from tests.support.waiting import eventually
 from tests.support.worker_trial import LONG, TRUE, WorkerTrial
 
 NAP = "tests.support.work_module:wait_for_ever"
+WAIT = "tests.support.work_module:wait_for_file"
 
 
 @pytest.fixture
@@ -49,6 +50,11 @@ def gone(*pids: int) -> None:
 def endless(note: Path, on_term: str = "") -> str:
     """A script that notes its process, and goes on until it is ended, or for ever."""
     return f"trap '{on_term}' TERM; echo $$ > {note}; while :; do sleep 0.1; done"
+
+
+def waits(note: Path, gate: str) -> str:
+    """A script that notes its process, and ends once there is a file of that name."""
+    return f"echo $$ > {note}; while [ ! -e {gate} ]; do sleep 0.1; done"
 
 
 # --- the worker is frozen or dead -------------------------------------------------------------------------------------
@@ -80,24 +86,45 @@ def test_the_runs_of_a_frozen_worker_end_at_their_deadlines(trial: WorkerTrial, 
 def test_what_must_not_outlive_its_lease_does_not_though_the_worker_is_frozen(
     trial: WorkerTrial, tmp_path: Path
 ) -> None:
-    """At most once: when the claim has been given up as lost, nothing of it runs any more. Others go on."""
+    """At most once, and `on_lease_lost: kill`: when the claim is another's, nothing of it runs. Others go on."""
     trial.set(lease="6s", heartbeat="1s")
-    once = trial.job(
-        endless(tmp_path / "once", "exit"), on_worker_lost=OnWorkerLost.FAIL, columns={"at_most_once": True}
+    once: dict[str, Any] = {"on_worker_lost": OnWorkerLost.FAIL, "columns": {"at_most_once": True}}
+    kill: dict[str, Any] = {"on_lease_lost": OnLeaseLost.KILL, "kill_after": timedelta(seconds=1)}
+    notes = [tmp_path / name for name in ("once", "kill", "python-once", "python-kill", "other", "python-other")]
+    gate = str(tmp_path / "gate")
+    jobs = [
+        trial.job(endless(notes[0], "exit"), **once),
+        trial.job(waits(notes[1], gate), **kill),
+        trial.job(PythonTarget(NAP, (str(notes[2]),)), **once),
+        trial.job(PythonTarget(WAIT, (str(notes[3]), gate)), **kill),
+        trial.job(waits(notes[4], gate)),
+        trial.job(PythonTarget(WAIT, (str(notes[5]), gate))),
+    ]
+    worker = trial.start_worker(slots=6)
+    pids = [pid_in(note) for note in notes]
+    first = [trial.lease_of(job) for job in jobs]
+    eventually(
+        lambda: all((trial.lease_of(job) - was).total_seconds() > 6 for job, was in zip(jobs, first, strict=True)),
+        LONG,
+        "the leases are renewed for longer",
     )
-    other = trial.job(f"echo $$ > {tmp_path}/other; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done")
-    worker = trial.start_worker()
-    pids = pid_in(tmp_path / "once"), pid_in(tmp_path / "other")
-    first = trial.lease_of(once)
-    eventually(lambda: (trial.lease_of(once) - first).total_seconds() > 6, LONG, "the lease is renewed for longer")
     assert all(map(is_alive, pids))
     worker.freeze()
-    gone(pids[0])
-    assert is_alive(pids[1])
+    gone(*pids[:4])
+    assert all(map(is_alive, pids[4:]))
+    (tmp_path / "gate").touch()
     worker.thaw()
-    (tmp_path / "go").touch()
-    trial.await_states(once, State.LOST)
-    trial.await_states(other, State.SUCCEEDED)
+    for job in (jobs[0], jobs[2]):
+        trial.await_states(job, State.LOST)
+    for job in (jobs[1], jobs[3]):
+        trial.await_states(job, State.SUCCEEDED)
+        assert [run.outcome for run in trial.runs(job)] == [State.READY, State.SUCCEEDED]
+    for job in jobs[4:]:
+        trial.await_states(job, State.SUCCEEDED)
+        assert len(trial.runs(job)) == 1
+    for job in jobs[:4]:
+        assert trial.runs(job)[0].error.startswith("stopped: the worker lost the claim's lease; ended by SIGTERM")
+    assert trial.runs(jobs[3])[0].error.endswith("while the worker was frozen")
 
 
 def test_nothing_of_a_dead_worker_lives_on(trial: WorkerTrial, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,13 @@ def wait_for_ever(note: str | None = None) -> None:
         Path(note).write_text(str(os.getpid()))
     while True:
         signal.pause()
+
+
+def wait_for_file(note: str, gate: str) -> None:
+    """Write the process id into the file `note`; return once there is the file `gate`."""
+    Path(note).write_text(str(os.getpid()))
+    while not Path(gate).exists():
+        time.sleep(0.05)
 
 
 def refuse_to_end(note: str) -> None:

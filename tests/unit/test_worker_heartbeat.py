@@ -6,6 +6,8 @@ import structlog.testing
 from sexton_worker.core.runs import StopReason
 from sexton_worker.heartbeat import LONGEST_PAUSE, RETRY_SECONDS, HeartbeatLoop
 from sexton_worker.lease_book import LeaseBook
+from sexton_worker.lease_guard import LONGEST_PAUSE as GUARD_PAUSE
+from sexton_worker.lease_guard import LeaseGuard
 from tests.support.runs import a_grant
 from tests.support.worker_fakes import WORKER, FakeClock, FakeExecution, FakeStore, FakeWakeup
 
@@ -116,6 +118,19 @@ def test_an_at_most_once_run_ends_with_its_lease_also_when_the_database_is_away(
     assert bench.beat_after(LEASE - 0.1) == RETRY_SECONDS
     assert bench.execution.stopped == []
     bench.beat_after(0.2)
+    assert bench.execution.stopped == [(2, StopReason.LEASE_LOST)]
+
+
+def test_leases_end_in_time_though_the_heartbeat_waits_for_an_answer(bench: Bench) -> None:
+    guard = LeaseGuard(bench.clock, bench.execution, bench.book, bench.clock.wakeup())
+    bench.hold(1)
+    bench.hold(2, ends_with_lease=True)
+    assert guard.step() == GUARD_PAUSE
+    bench.clock.seconds += LEASE - 0.1
+    assert 0 < guard.step() <= 0.11
+    assert bench.execution.stopped == []
+    bench.clock.seconds += 0.1
+    guard.step()
     assert bench.execution.stopped == [(2, StopReason.LEASE_LOST)]
 
 

@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from sexton.claims import State
+from sexton.claims import OnLeaseLost, State
 from sexton.job_rules import RetryRules
 from sexton_worker.core.pull_policy import RECALL_SECONDS
 from sexton_worker.core.runs import Ending, StopReason
+from sexton_worker.execution import RunOrder
 from sexton_worker.loop import (
     ANSWER_LOST,
     RETRY_SECONDS,
@@ -251,6 +252,28 @@ def test_other_runs_need_no_started_write(bench: Bench) -> None:
     bench.work()
     assert bench.grants.started == []
     assert not bench.book.holdings()[0].ends_with_lease
+
+
+def test_whether_a_run_must_not_outlive_its_lease_is_known_before_it_begins(bench: Bench) -> None:
+    bench.grants.definitions_of[1, 1] = a_definition(on_lease_lost=OnLeaseLost.KILL)
+    original = bench.execution.start
+
+    def start(*orders: RunOrder) -> None:
+        assert bench.book.binding().keys() == {order.token for order in orders}
+        original(*orders)
+
+    bench.execution.start = start  # type: ignore[method-assign]  # looks first
+    bench.give(1, 2)
+    bench.work()
+    assert bench.execution.running == {1, 2}
+    assert bench.grants.started == []
+    bench.grants.is_away = True
+    bench.clock.seconds += 31
+    bench.work()
+    assert bench.execution.stopped == [(1, StopReason.LEASE_LOST), (2, StopReason.LEASE_LOST)]
+    bench.grants.is_away = False
+    bench.work()
+    assert bench.outcomes() == {1: State.READY, 2: State.READY}
 
 
 def test_an_at_most_once_run_waits_for_a_database_that_went_away(bench: Bench) -> None:

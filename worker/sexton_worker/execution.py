@@ -31,6 +31,11 @@ class RunOrder:
     def token(self) -> int:
         return self.grant.token
 
+    @property
+    def ends_with_lease(self) -> bool:
+        """Whether the run must not outlive its claim's lease."""
+        return self.rules.ends_with_lease or self.grant.at_most_once
+
 
 class Execution(Protocol):
     """Runs orders side by side, the rest in turn; wakes the loop, by the wake-up it was made with, at each end.

@@ -2,12 +2,12 @@
 
 Each step:
 
-1. A run that must not outlive its lease (at most once) is stopped when the lease has run out by the worker's own
-   clock, whether or not the database answers.
+1. A run that must not outlive its lease is stopped when the lease has run out by the worker's own clock, whether or
+   not the database answers. (While an answer is waited for, ``lease_guard`` does it.)
 2. Tokens not renewed for one ``heartbeat`` (× 3 ≤ lease, so a claim gets three tries) are renewed together. Short
    runs never are.
-3. A token that is no longer held has lost its claim: at-most-once runs are stopped, others go on, and their result
-   will be refused (invariant 4). A token that is to be cancelled is stopped.
+3. A token that is no longer held has lost its claim: a run that must not outlive its lease is stopped, others go
+   on, and their result will be refused (invariant 4). A token that is to be cancelled is stopped.
 4. The worker's row is refreshed once per ``heartbeat``.
 5. What the worker is asked to stop is read when a wake-up says that there is something, and at each refresh: runs that
    are to be cancelled are stopped, and a request to drain (or its end) is handed on.
@@ -132,9 +132,9 @@ class HeartbeatLoop:
         self._book.renewed(renewal.held, sent=sent, lease=settings.lease.total_seconds())
         for token in renewal.cancel:
             self._execution.stop(token, StopReason.CANCELLED)
-        still_held = {one.token for one in self._book.holdings()}
-        for holding in due:
-            if holding.token not in renewal.held and holding.token in still_held:
+        asked = {one.token for one in due}
+        for holding in self._book.holdings():
+            if holding.token in asked and holding.token not in renewal.held:
                 self._lose(holding)
 
     def _lose(self, holding: Holding) -> None:

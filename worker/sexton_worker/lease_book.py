@@ -8,7 +8,7 @@ renewal was sent: it can only lie earlier than the database's.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -31,11 +31,19 @@ class LeaseBook:
         self._held: dict[int, Holding] = {}
 
     def hold(self, tokens: Mapping[int, bool], *, sent: float, lease: float) -> None:
-        """These were granted with the answer to what was sent at ``sent``; the values are ``ends_with_lease``."""
+        """These were granted with the answer to what was sent at ``sent``; the values are ``ends_with_lease``, as far
+        as a grant tells of it."""
         until = sent + lease
         with self._lock:
             for token, ends_with_lease in tokens.items():
                 self._held[token] = Holding(token, until, sent, ends_with_lease)
+
+    def bind(self, tokens: Iterable[int]) -> None:
+        """The runs of these are about to begin, and must not outlive their leases."""
+        with self._lock:
+            for token in tokens:
+                if token in self._held:
+                    self._held[token] = self._held[token]._replace(ends_with_lease=True)
 
     def release(self, *tokens: int) -> None:
         """The claims are out of this worker's hands: their results were answered, or they were dropped."""

@@ -300,6 +300,7 @@ class WorkerLoop:
                 self._hands.drop(grant.token)
                 self._book.release(grant.token)
                 self._log.warning("grant.dropped", token=grant.token)
+        self._book.bind(order.token for order in orders if order.ends_with_lease)
         self._execution.start(*orders)
 
     def _may_start(self, found: Mapping[tuple[int, int], Recipe | UnreadableDefinition]) -> dict[int, float]:

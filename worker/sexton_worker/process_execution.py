@@ -47,7 +47,7 @@ class ProcessExecution:
         self._ended: list[EndedRun] = []
         shared = (clock, worker_environment, self._lock, self._slots, self._tell, self._begin_waiting)
         self._commands = CommandRuns(*shared, leases)
-        self._python = PythonRuns(*shared, self._commands.zygote, wear)
+        self._python = PythonRuns(*shared, self._commands.zygote, wear, leases)
 
     def start(self, *orders: RunOrder) -> None:
         with self._lock:

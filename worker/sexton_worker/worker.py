@@ -1,8 +1,9 @@
 """The worker process: threads, connections and signals around the loops.
 
-Three kinds of threads: the loop's, the heartbeat's (each with a connection of its
-own), and one per slot. The main thread waits for signals: SIGTERM or SIGINT
-drains, a second one gives the claims back. A database that is away ends nothing.
+Threads: the loop's and the heartbeat's (each with a connection of its own), one that
+ends runs with their leases, and those over the runs (``process_execution``). The main
+thread waits for signals: SIGTERM or SIGINT drains, a second one gives the claims back.
+A database that is away ends nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from sexton.store.schema import check_schema
 from sexton_worker.core.wear import WearLimits
 from sexton_worker.heartbeat import HeartbeatLoop
 from sexton_worker.lease_book import LeaseBook
+from sexton_worker.lease_guard import LeaseGuard
 from sexton_worker.loop import WorkerLoop, WorkerSettings
 from sexton_worker.process_execution import ProcessExecution
 from sexton_worker.targets.environment import WORKER_NAME
@@ -104,12 +106,15 @@ class Worker:
         )
         self._beating = threading.Thread(target=self._beat, name="sexton heartbeat", daemon=True)
         self._working = threading.Thread(target=self._work, name="sexton worker", daemon=True)
+        self._guard = LeaseGuard(clock, self._execution, self._book, clock.wakeup())
+        self._guarding = threading.Thread(target=self._guard.run, name="sexton leases", daemon=True)
         self._at_end: Callable[[], None] = lambda: None
 
     def start(self, at_end: Callable[[], None] = lambda: None) -> None:
         """Begin; ``at_end`` is called from a thread of the worker once it has drained."""
         self._at_end = at_end
         self._beating.start()
+        self._guarding.start()
         self._working.start()
 
     def drain(self) -> None:
@@ -138,6 +143,8 @@ class Worker:
                     listener.close()
             # Renewing went on until the last result was written (a run must not lose its lease while it drains).
             self._heartbeat.end()
+            self._guard.end()
+            self._guarding.join()
             self._execution.close()
             self._beating.join()
         finally:

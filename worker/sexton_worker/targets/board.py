@@ -25,11 +25,40 @@ _TAKEN_AT = 40
 _SETTLED_AT = 48  # the token of the last run whose end the worker knows
 _PARTING_AT = 56  # whether the worker is ending the present run
 _RING_AT = 64
-_GIVEN = struct.Struct("qddq")  # token, seconds that it may take, seconds from SIGTERM to SIGKILL, check
+_GIVEN = struct.Struct("qdd?q")  # token, seconds that it may take, seconds from SIGTERM to SIGKILL, leased, check
+_LEASE = struct.Struct("d")
 _GIVEN_AT = _RING_AT + RING * _ENDED.size
 _CUT_AT = _GIVEN_AT + RING * _GIVEN.size  # the token of the run that the zygote ended
-_HAND_AT = _CUT_AT + _COUNT.size
+_CUT_FOR_AT = _CUT_AT + _COUNT.size  # why
+_LEASE_AT = _CUT_FOR_AT + _COUNT.size  # until when the leased runs of the hand may go on (elapsed seconds)
+_HAND_AT = _LEASE_AT + _LEASE.size
 SIZE = _HAND_AT + _GIVEN.size
+
+
+CUT_AT_DEADLINE, CUT_WITH_LEASE = 0, 1  # for what the zygote ended a run
+
+
+class Present:
+    """The run that a child is in: its token, its start (elapsed seconds), the seconds that it may take, those from
+    SIGTERM to SIGKILL, and the end of its lease (elapsed seconds) if it must not outlive that."""
+
+    __slots__ = ("deadline", "kill_after", "lease", "started", "token")
+
+    def __init__(self, token: int, started: float, longest: float, kill_after: float, lease: float) -> None:
+        self.token = token
+        self.started = started
+        self.deadline = started + longest
+        self.kill_after = kill_after
+        self.lease = lease
+
+    @property
+    def ends_by(self) -> float:
+        return min(self.deadline, self.lease)
+
+    @property
+    def why_cut(self) -> int:
+        """For what it is ended, if it is."""
+        return CUT_WITH_LEASE if self.lease < self.deadline else CUT_AT_DEADLINE
 
 
 class Board:
@@ -103,15 +132,21 @@ class Board:
         self.takings += 1
         _COUNT.pack_into(self._memory, _TAKEN_AT, self.takings)
 
-    def note_hand(self, longest: float, kill_after: float) -> None:
+    def note_hand(self, longest: float, kill_after: float, *, leased: bool) -> None:
         """What holds for all that the child gets until its hands are empty, but where ``note_given`` says otherwise."""
-        _GIVEN.pack_into(self._memory, _HAND_AT, 0, longest, kill_after, hash((0, longest, kill_after)))
+        check = hash((0, longest, kill_after, leased))
+        _GIVEN.pack_into(self._memory, _HAND_AT, 0, longest, kill_after, leased, check)
 
-    def note_given(self, token: int, longest: float, kill_after: float) -> None:
-        """The child gets this run, which may take so many seconds."""
+    def note_given(self, token: int, longest: float, kill_after: float, *, leased: bool) -> None:
+        """The child gets this run, which may take so many seconds, and if ``leased`` no longer than its lease."""
         offset = _GIVEN_AT + self._given * _GIVEN.size
-        _GIVEN.pack_into(self._memory, offset, token, longest, kill_after, hash((token, longest, kill_after)))
+        check = hash((token, longest, kill_after, leased))
+        _GIVEN.pack_into(self._memory, offset, token, longest, kill_after, leased, check)
         self._given = (self._given + 1) % RING
+
+    def note_lease(self, until: float) -> None:
+        """The leased runs of the hand may go on until then. Eight bytes at once: never half of it is seen."""
+        _LEASE.pack_into(self._memory, _LEASE_AT, until)
 
     def note_settled(self, token: int) -> None:
         """The end of this run has been heard."""
@@ -121,15 +156,16 @@ class Board:
         """The worker ends the process, politely first."""
         _COUNT.pack_into(self._memory, _PARTING_AT, 1)
 
-    def cut(self) -> int:
-        """The token of the run that the zygote ended; 0: none."""
-        return int(_COUNT.unpack_from(self._memory, _CUT_AT)[0])
+    def cut(self, token: int) -> int | None:
+        """Why the zygote ended the run with this token; None: it did not."""
+        if _COUNT.unpack_from(self._memory, _CUT_AT)[0] != token:
+            return None
+        return int(_COUNT.unpack_from(self._memory, _CUT_FOR_AT)[0])
 
     # --- the zygote's side ------------------------------------------------------------------------------------------
 
-    def present(self) -> tuple[int, float, float, float] | None:
-        """The run that the child is in, as far as is known: token, start, the seconds that it may take, and those from
-        SIGTERM to SIGKILL."""
+    def present(self) -> Present | None:
+        """The run that the child is in, as far as is known."""
         token, started, check = _BEGUN.unpack_from(self._memory, 0)
         if check != hash((token, started)) or token == _COUNT.unpack_from(self._memory, _SETTLED_AT)[0]:
             return None
@@ -138,19 +174,21 @@ class Board:
             return None
         given = self._memory[_GIVEN_AT : _GIVEN_AT + RING * _GIVEN.size]
         hand = self._memory[_HAND_AT : _HAND_AT + _GIVEN.size]
-        for one, longest, kill_after, noted in _GIVEN.iter_unpack(given + hand):
-            if one in (token, 0) and noted == hash((one, longest, kill_after)):
-                return token, started, longest, kill_after
+        for one, longest, kill_after, leased, noted in _GIVEN.iter_unpack(given + hand):
+            if one in (token, 0) and noted == hash((one, longest, kill_after, leased)):
+                (lease,) = _LEASE.unpack_from(self._memory, _LEASE_AT) if leased else (float("inf"),)
+                return Present(token, started, longest, kill_after, lease)
         return None
 
     def longest_end(self) -> float:
         """Seconds from SIGTERM to SIGKILL of the present run; 0 without one."""
         present = self.present()
-        return present[3] if present else 0.0
+        return present.kill_after if present else 0.0
 
     def is_parting(self) -> bool:
         return bool(_COUNT.unpack_from(self._memory, _PARTING_AT)[0])
 
-    def note_cut(self, token: int) -> None:
-        """This run was ended, for it took too long and the worker did nothing about it."""
+    def note_cut(self, token: int, why: int) -> None:
+        """This run was ended, for its time or its lease was over and the worker did nothing about it."""
+        _COUNT.pack_into(self._memory, _CUT_FOR_AT, why)
         _COUNT.pack_into(self._memory, _CUT_AT, token)

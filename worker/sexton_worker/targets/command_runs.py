@@ -214,7 +214,7 @@ class CommandRuns:
     def _note_leases(self) -> float:
         """Let the zygote see what has been renewed; the seconds until there may be more of that."""
         link = self.zygote.present
-        leased = [sent for sent in self._sent.values() if sent.waiting.order.grant.at_most_once]
+        leased = [sent for sent in self._sent.values() if sent.waiting.order.ends_with_lease]
         if link is None or not leased:
             return PING_SECONDS
         leases = self._leases()

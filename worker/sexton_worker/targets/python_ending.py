@@ -13,6 +13,7 @@ import structlog
 from sexton.clock import Clock
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
+from sexton_worker.targets.board import CUT_WITH_LEASE
 from sexton_worker.targets.ending import ended_process, why_stopped
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import end_of
@@ -53,11 +54,13 @@ def died(order: RunOrder, code: int, outputs: Outputs, started: float, ended: fl
     return dataclasses.replace(told, ending=Ending.RAISED, exit_code=code, error=error)
 
 
-def cut(order: RunOrder, told: EndedRun) -> EndedRun:
-    """The run ended as told, but because the zygote ended it, at its deadline and for a worker that was frozen."""
+def cut(order: RunOrder, told: EndedRun, why: int) -> EndedRun:
+    """The run ended as told, but because the zygote ended it, at its deadline or with its lease and for a worker that
+    was frozen."""
     code = told.exit_code or 0
-    how = why_stopped(order, Ending.TIMED_OUT, code, is_killed=code == 128 + signal.SIGKILL)
-    return dataclasses.replace(told, ending=Ending.TIMED_OUT, error=f"{how}, while the worker was frozen")
+    ending = Ending.LEASE_LOST if why == CUT_WITH_LEASE else Ending.TIMED_OUT
+    how = why_stopped(order, ending, code, is_killed=code == 128 + signal.SIGKILL)
+    return dataclasses.replace(told, ending=ending, error=f"{how}, while the worker was frozen")
 
 
 def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float, clock: Clock) -> EndedRun:
@@ -76,10 +79,10 @@ def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float,
         supervision.watch()
         supervision.end_group()
         child.outputs.drain()
-        is_cut = child.board.cut() == order.token
+        why = child.board.cut(order.token)
         code = child.end()
         ended = ended_process(order, supervision, code, child.outputs, started, clock.elapsed(), Ending.RAISED)
-        return cut(order, ended) if is_cut else ended
+        return ended if why is None else cut(order, ended, why)
     except Exception as error:
         # A fault of Sexton's own, or of the machine: this run's, and no other's.
         structlog.get_logger("sexton.worker.execution").exception("run.fault", job=order.job, token=order.token)

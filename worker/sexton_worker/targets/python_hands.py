@@ -88,15 +88,15 @@ class PythonHands:
         self, child: PythonChild, task: Task, started: float, ended: float, letter: dict[str, Any] | None
     ) -> None:
         self._waiting.note(task.function, ended - started)
-        is_cut = child.board.cut() == task.token  # it outlived the end that the zygote put to it
-        if letter is None and not is_cut:
+        why_cut = child.board.cut(task.token)  # it may have outlived the end that the zygote put to it
+        if letter is None and why_cut is None:
             self._tell(EndedRun(task.token, Ending.EXITED, started, ended, 0))
             return
         said, end = (letter["said"], letter["end"]) if letter else (False, None)
         if said:
             child.outputs.drain()
         told = ended_run(task.token, started, ended, end, child.outputs)
-        self._tell(cut(task.order, told) if is_cut else told)
+        self._tell(told if why_cut is None else cut(task.order, told, why_cut))
         if said:
             child.outputs.fresh_tails()
             child.let_go_on()
@@ -170,11 +170,11 @@ class PythonHands:
         began_before = child.has_begun
         never_began = child.take_back(len(child.hand))
         started = child.started_at() or child.head_since
-        cut_token = child.board.cut()
+        why_cut = child.board.cut(child.hand[0].token) if child.hand else None
         code = child.end()
         for task in child.hand:  # one at most
             ended = died(task.order, code, child.outputs, started, now)
-            self._tell(cut(task.order, ended) if task.token == cut_token else ended)
+            self._tell(ended if why_cut is None else cut(task.order, ended, why_cut))
         if never_began and not child.hand and not began_before:
             self.try_again(never_began, end_of(code))
         else:

@@ -34,6 +34,8 @@ from sexton_worker.targets.stop_signal import StopSignal
 MODULE = "sexton_worker.targets.python_child"
 PIPE_BYTES = 128 * 1024  # twice the usual: the child knows its own outputs by it
 LARGEST_BOOT_OUTPUT = 500
+NOT_LEASED = float("inf")
+LEASE_SECONDS = 1.0  # between two looks at what has been renewed
 DEAF_SECONDS = 2.0  # longer than a child takes on a busy machine to begin what it has, or to answer
 
 
@@ -48,6 +50,7 @@ class Task:
     most_together: int = 1
     is_alone: bool = False
     tries: int = 0
+    ends_with_lease: bool = False
 
     @property
     def token(self) -> int:
@@ -89,7 +92,8 @@ class PythonChild:
             self.group, self.outputs = launch(arguments, environment, pass_fds=descriptors, pipe_bytes=PIPE_BYTES)
             self._ends = ours.pop_all()
         self.hand: deque[Task] = deque()
-        self._most_may = timedelta(0), timedelta(0)
+        self._most_may = timedelta(0), timedelta(0), False
+        self._lease = self._leased_at = NOT_LEASED  # of the first whose run must not outlive it; when that was noted
         self.moved_at = now  # when it last was seen to begin or end something
         self.head_since = now
         self.has_begun = False  # anything, ever
@@ -121,6 +125,8 @@ class PythonChild:
             self.head_since = self.moved_at = now
         self.hand.extend(tasks)
         self._note_times(tasks)
+        if ends := [task.order.begin_by for task in tasks if task.ends_with_lease]:
+            self._note_lease(now, min(self._lease, *ends))
         os.eventfd_write(self.permits, len(tasks))
         runs = ",".join(task.line for task in tasks)
         self.send(f'{{"at":{now!r},"taken":{self.board.takings},"runs":[{runs}]}}\n'.encode())
@@ -129,12 +135,29 @@ class PythonChild:
         """For the zygote, which must know of each how long it may take. Most hands are all alike."""
         if len(self.hand) == len(tasks):
             first = tasks[0]
-            self._most_may = first.order.rules.max_runtime, first.order.rules.kill_after
-            self.board.note_hand(first.longest, first.kill_after)
+            self._most_may = first.order.rules.max_runtime, first.order.rules.kill_after, first.ends_with_lease
+            self.board.note_hand(first.longest, first.kill_after, leased=first.ends_with_lease)
+            self._lease = self._leased_at = NOT_LEASED
         for task in tasks:
             rules = task.order.rules
-            if (rules.max_runtime, rules.kill_after) != self._most_may:
-                self.board.note_given(task.token, task.longest, task.kill_after)
+            if (rules.max_runtime, rules.kill_after, task.ends_with_lease) != self._most_may:
+                self.board.note_given(task.token, task.longest, task.kill_after, leased=task.ends_with_lease)
+
+    def note_leases(self, now: float, leases: Mapping[int, float]) -> None:
+        """Let the zygote see until when the leased runs of the hand may go on: as long as the first of them."""
+        if ends := [leases.get(task.token, self._lease) for task in self.hand if task.ends_with_lease]:
+            self._note_lease(now, min(ends))
+        else:
+            self._leased_at = NOT_LEASED
+
+    def _note_lease(self, now: float, until: float) -> None:
+        self._lease = until
+        self._leased_at = now
+        self.board.note_lease(until)
+
+    def leases_at(self) -> float:
+        """When the leases of the hand are to be noted again."""
+        return self._leased_at + LEASE_SECONDS
 
     def let_go_on(self) -> None:
         """The output of the run that ended last has been taken."""
@@ -227,7 +250,7 @@ class PythonChild:
 
     def look_at(self) -> float:
         """When time alone may change something in the hand, which is not empty."""
-        until = self.deadline()
+        until = min(self.deadline(), self.leases_at())
         if len(self.hand) > 1:
             return min(until, self.moved_at + STALL_SECONDS)
         return until if self.started_at() is not None else min(until, self.deaf_at())

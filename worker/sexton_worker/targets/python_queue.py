@@ -28,7 +28,8 @@ class PythonQueue:
     def add(self, order: RunOrder, target: PythonTarget, arrival: int) -> None:
         """Raises TypeError or ValueError for arguments that are no JSON."""
         line = self._requests.line(order, target)
-        self._waiting.append(Task(order, line, target.reference, arrival, is_alone=order.grant.at_most_once))
+        once, leased = order.grant.at_most_once, order.ends_with_lease
+        self._waiting.append(Task(order, line, target.reference, arrival, is_alone=once, ends_with_lease=leased))
 
     def again(self, tasks: Sequence[Task]) -> None:
         """These come next."""

@@ -39,7 +39,8 @@ BOOT_SECONDS = 60.0
 
 
 class PythonRuns:
-    """``tell`` takes each end; ``freed`` is called when a slot may have become free. Both under ``lock``."""
+    """``tell`` takes each end; ``freed`` is called when a slot may have become free. Both under ``lock``. ``leases``:
+    until when the runs may go on that must not outlive theirs, by token and the elapsed clock."""
 
     def __init__(
         self,
@@ -51,12 +52,14 @@ class PythonRuns:
         freed: Callable[[], None],
         zygote: ZygoteKeeper,
         wear: WearLimits,
+        leases: Callable[[], Mapping[int, float]],
     ) -> None:
         self._clock = clock
         self._lock = lock
         self._slots = slots
         self._tell = tell
         self._freed = freed
+        self._leases = leases
         self._waiting = PythonQueue()
         self._children = PythonChildren(clock, worker_environment, lock, zygote, wear)
         self._hands = PythonHands(clock, lock, slots, tell, freed, self._waiting, self._children)
@@ -201,7 +204,11 @@ class PythonRuns:
             child.head_since = max(child.head_since, child.started_at() or 0.0)
             if now >= child.deadline():
                 self._time_out(child, now)
-        return child.look_at() if child.hand else None
+        if not child.hand:
+            return None
+        if now >= child.leases_at():
+            child.note_leases(now, self._leases())
+        return child.look_at()
 
     def _look_at_deaf(self, child: PythonChild, now: float) -> None:
         self._hands.listen_to(child, now)

@@ -1,9 +1,10 @@
-"""The deadlines of Python runs, for a worker that is frozen or dead.
+"""The deadlines and leases of Python runs, for a worker that is frozen or dead.
 
-The worker ends its own Python runs at their deadlines. For the case that it cannot, the zygote looks at the boards that
-worker and Python processes share (``targets/board.py``): which run is on, since when, how long it may take. So a run
-costs no word between anybody. ``GRACE`` after a deadline at which the worker did nothing, the process is ended with its
-group, politely and then not, and the board says so. Of a dead worker all Python processes are ended at once.
+The worker ends its own Python runs at their deadlines, and at the ends of the leases that they must not outlive. For
+the case that it cannot, the zygote looks at the boards that worker and Python processes share (``targets/board.py``):
+which run is on, since when, how long it may take, and until when it was leased at last. So a run costs no word between
+anybody. ``GRACE`` after an end at which the worker did nothing, the process is ended with its group, politely and then
+not, and the board says so. Of a dead worker all Python processes are ended at once.
 """
 
 from __future__ import annotations
@@ -90,19 +91,19 @@ class PythonWatch:
         if present is None:
             one.kill_at = _NEVER
             return
-        token, started, longest, kill_after = present
-        if one.cut != token and now >= started + longest + GRACE:
+        token, ends_by = present.token, present.ends_by
+        if one.cut != token and now >= ends_by + GRACE:
             one.cut = token
             # A worker that was frozen while it ended the run has been polite already.
             if one.board.is_parting():
-                one.kill_at = max(now, started + longest + kill_after + 2 * GRACE)
+                one.kill_at = max(now, ends_by + present.kill_after + 2 * GRACE)
             else:
-                one.board.note_cut(token)
-                one.kill_at = now + kill_after
+                one.board.note_cut(token, present.why_cut)
+                one.kill_at = now + present.kill_after
                 self._signal(one, signal.SIGTERM)
         if one.cut == token and now >= one.kill_at and not one.is_killed:
             one.is_killed = True
-            one.board.note_cut(token)
+            one.board.note_cut(token, present.why_cut)
             self._signal(one, signal.SIGKILL)
 
     def _end_last(self, one: _Watched, now: float) -> None:
