@@ -326,7 +326,7 @@ def _recycle_runs(value: object) -> int | None:
 
 
 def _recycle_memory(value: object) -> int | None:
-    from sexton.jobfiles.later_readings import bytes_of  # here: job files take long to load
+    from sexton.jobfiles.size_readings import bytes_of  # here: job files take long to load
 
     text = _text(value)
     if text == "off":

@@ -69,7 +69,7 @@ SHARED = {
     "success_codes": listed(st.integers(0, 255).map(str), 1),
     "queue": names,
     "priority": st.integers(-2, 2).map(str),
-    "overlap": words("skip", "queue", "allow"),
+    "overlap": words("skip", "queue", "replace", "allow"),
     "max_runtime": durations,
     "kill_after": durations,
     "retries": mapping(
@@ -93,10 +93,12 @@ SHARED = {
     "description": texts,
     "owner": texts,
     "tags": listed(names),
-    "limits": st.just("{}"),
-    "queue_limit": st.just("100"),
-    "concurrency_key": st.just("null"),
-    "on_lease_lost": st.just("continue"),
+    "limits": mapping(
+        memory=words("512MB", "1MiB", "3TB"), cpu_time=durations, open_files=st.integers(8, 1_048_576).map(str)
+    ),
+    "queue_limit": st.integers(1, 1_000_000).map(str),
+    "concurrency_key": st.just("null") | st.builds("{{key: {}, limit: {}}}".format, names, st.integers(1, 10_000)),
+    "on_lease_lost": words("continue", "kill"),
     "alert": words("{}", "{late: null}", "{late: null, failures: null}"),
 }
 OWN = {"hash_seed": names, "start": st.just("null"), "end": words("null", "2199-01-01T00:00:00Z")}
@@ -106,6 +108,24 @@ targets = st.one_of(
     st.builds(
         "python: {}.jobs:run, args: {}".format,
         names.map(lambda name: name.translate({45: 95, 46: 95})),
+        listed(json_values),
+    ),
+    st.builds(
+        "http: {{url: 'https://billing.internal/{}', headers: {{X-A: {}, accept: '*/*'}}, method: {}, expect: {}, "
+        "body: {}, expect_body: {}, timeout: {}}}".format,
+        names,
+        names,
+        words("GET", "POST", "DELETE"),
+        listed(st.integers(100, 599).map(str), 1),
+        texts,
+        words("null", "'^ok$'", "ok|done"),
+        durations,
+    ),
+    st.builds(
+        "celery: {{broker: 'redis://{}/0', task: {}, wait: {}}}, args: {}".format,
+        names,
+        names,
+        words("true", "false"),
         listed(json_values),
     ),
 )
@@ -140,7 +160,10 @@ def job_files(draw: st.DrawFn) -> str:
 @settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(job_files())
 def test_what_validate_takes_an_editor_takes(text: str) -> None:
-    together = ("has no tick", "no tick", "never fires", "max_delay is shorter", "follows elapsed time")
+    together = (
+        *("has no tick", "no tick", "never fires", "max_delay is shorter", "follows elapsed time", "is for processes"),
+        *("lets any number run", "on_lease_lost: continue contradicts"),
+    )
     assert [fault for fault in faults_of(text) if not any(one in fault for one in together)] == []
     assert schema_faults(yaml_values(text)) == [], text
 

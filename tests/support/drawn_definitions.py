@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
 
-from sexton.claims import OnWorkerLost, Overlap
-from sexton.job_rules import CatchUpOrder, ExcludeRules, MissedPolicy, MissedRules, RetryRules
+from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
+from sexton.job_rules import (
+    NO_LIMITS,
+    CatchUpOrder,
+    ConcurrencyKey,
+    ExcludeRules,
+    Limits,
+    MissedPolicy,
+    MissedRules,
+    RetryRules,
+)
 from sexton.jobs import JobDefinition
-from sexton.targets import CommandTarget, PythonTarget, ShellTarget
+from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget
 
 HOSTILE = (
     *("yes", "No", "on", "~", "null", "", "=", "<<", "08", "0x1f", "1e3", "1.5", "-1", "1_000", "12:30", "12:30:45"),
@@ -102,7 +112,35 @@ PARTS = st.one_of(
     ).map(lambda of: {"calendar": {of[0]: of[1]}, "at": of[3], "start": of[2].isoformat(), "month_end": "clamp"}),
     st.lists(INSTANTS, min_size=1, max_size=9).map(lambda listed: {"at": [_iso(one) for one in sorted(set(listed))]}),
 )
+HEADERS = st.dictionaries(
+    st.sampled_from(["Accept", "X-A", "on", "1e3", "Authorization", "yes", "null", "!#$%&'*+.^_`|~"]),
+    st.sampled_from([text for text in HOSTILE if text.strip() == text and text.isascii() and text.isprintable()]),
+    max_size=3,
+)
+STATUS_CODES = st.lists(st.integers(100, 599), min_size=1, max_size=40).map(tuple)
+REQUESTS = st.builds(
+    HttpTarget,
+    url=st.sampled_from(["https://billing.internal/run", "http://me:pw@[::1]:8080?a=b&c={d}#e", "http://x/'\",]:#"]),
+    method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    headers=HEADERS,
+    body=st.none() | TEXTS,
+    expect=STATUS_CODES,
+    expect_body=st.none() | st.sampled_from(["ok", "on", r'"state": *"\w+"', "a|b\n", " #x", "^yes$"]),
+    timeout=LONG_SPANS,
+    redirects=st.sampled_from(["same-host", "all", "none"]),
+)
+TASKS = st.builds(
+    CeleryTarget,
+    broker=st.sampled_from(["redis://broker/0", "amqps://u:p@b:5671//v", "sqs://x"]),
+    task=st.sampled_from(["billing.nightly", "on", "_x", "yes"]),
+    args=st.lists(JSON, max_size=3).map(tuple),
+    kwargs=st.dictionaries(ARGUMENTS, JSON, max_size=3),
+    queue=SHORT.filter(bool),
+    wait=st.booleans(),
+)
 TARGETS = st.one_of(
+    REQUESTS,
+    TASKS,
     st.lists(TEXTS, min_size=1, max_size=12).map(lambda argv: CommandTarget(tuple(argv))),
     TEXTS.filter(bool).map(ShellTarget),
     st.tuples(st.lists(JSON, max_size=3), st.dictionaries(ARGUMENTS, JSON, max_size=3)).map(
@@ -129,6 +167,22 @@ RETRIES = st.builds(
     jitter=st.booleans(),
     on=st.none() | st.lists(st.integers(0, 255) | st.sampled_from(["OSError", "a.b.C"]), min_size=1).map(tuple),
 )
+LIMITS = st.builds(
+    Limits,
+    memory=st.none() | st.sampled_from([10**6, 512 * 10**6, 2**21, 3 * 2**30, 1001 * 10**3, 1024 * 2**40]),
+    cpu_time=st.none() | LONG_SPANS,
+    open_files=st.none() | st.integers(8, 1_048_576),
+)
+KEYS = st.none() | st.builds(ConcurrencyKey, key=NAMES, limit=st.integers(1, 10_000))
+
+
+def _as_files_can_say(definition: JobDefinition) -> JobDefinition:
+    """A target that starts no process has nothing that only processes have, and `allow` has no concurrency key."""
+    if isinstance(definition.target, HttpTarget | CeleryTarget):
+        definition = replace(definition, env={}, cwd=None, stdin=None, success_codes=(0,), limits=NO_LIMITS)
+    return replace(definition, concurrency_key=None) if definition.overlap is Overlap.ALLOW else definition
+
+
 EXCLUDED = st.builds(
     ExcludeRules,
     dates=st.lists(DAYS, max_size=30, unique=True).map(lambda days: tuple(sorted(days))),
@@ -150,14 +204,18 @@ DEFINITIONS = st.builds(
     success_codes=CODES,
     queue=NAMES,
     priority=st.integers(-2, 2),
-    overlap=st.sampled_from([Overlap.SKIP, Overlap.QUEUE, Overlap.ALLOW]),
+    overlap=st.sampled_from(Overlap),
+    queue_limit=st.integers(1, 1_000_000),
+    concurrency_key=KEYS,
+    limits=LIMITS,
     max_runtime=LONG_SPANS,
     kill_after=SPANS,
     retries=RETRIES,
     on_worker_lost=st.sampled_from(OnWorkerLost),
+    on_lease_lost=st.sampled_from(OnLeaseLost),
     missed=MISSED,
     description=TEXTS,
     owner=SHORT,
     tags=st.lists(SHORT.filter(bool), max_size=12).map(tuple),
     renamed_from=st.none() | st.just("what-it-was"),
-)
+).map(_as_files_can_say)

@@ -83,17 +83,10 @@ def test_a_key_that_is_not_there_and_one_of_a_later_version_are_refused() -> Non
     assert not editor_refuses(JOB.format("queue: q"))
     assert editor_refuses(JOB.format("queues: q"))
     for name, value in (
-        ("limits", "{memory: 512MB}"),
-        ("queue_limit", "5"),
-        ("concurrency_key", "{key: k, limit: 1}"),
-        ("on_lease_lost", "kill"),
         ("alert", "{late: 5m}"),
-        ("overlap", "replace"),
         ("env", "{A: '${secret:x}'}"),
     ):
         assert editor_refuses(JOB.format(f"{name}: {value}")), name
-    for target, value in (("http", "{url: 'https://x/'}"), ("celery", "{broker: 'redis://b/0', task: t}")):
-        assert editor_refuses(f"version: 1\njobs:\n  a: {{schedule: '0 5 * * *', {target}: {value}}}\n")
 
 
 @pytest.mark.parametrize("key", [key for key in JOB_KEYS if key.default], ids=lambda key: key.name)
@@ -144,6 +137,11 @@ def test_every_key_is_described() -> None:
         ("shell: x", True),
         ("command: [x]", True),
         ("python: a:b, args: [1], kwargs: {c: 2}", True),
+        ("celery: {broker: 'redis://b/0', task: t}, args: [1], kwargs: {c: 2}", True),
+        ("http: {url: 'https://x/'}", True),
+        ("http: {method: GET}", False),
+        ("celery: {broker: 'redis://b/0'}", False),
+        ("http: {url: 'https://x/'}, args: [1]", False),
         ("queue: q", False),
         ("shell: x, command: [x]", False),
         ("python: a:b, command: [x]", False),
@@ -151,7 +149,7 @@ def test_every_key_is_described() -> None:
         ("command: [x], kwargs: {c: 2}", False),
     ],
 )
-def test_a_job_has_one_target_and_arguments_only_for_python(keys: str, is_right: bool) -> None:
+def test_a_job_has_one_target_and_arguments_only_for_calls(keys: str, is_right: bool) -> None:
     text = f"version: 1\njobs:\n  a: {{schedule: '0 5 * * *', {keys}}}\n"
     assert (not editor_refuses(text)) is is_valid(text) is is_right
 
@@ -177,6 +175,9 @@ ONLY_VALIDATE_SEES = {
     "a day that the calendar does not have": JOB.format("exclude: {dates: [2026-02-30]}"),
     "the upper bound of a duration": JOB.format("jitter: 21d"),
     "how values go together": JOB.format("retries: {max: 1, delay: 1h, max_delay: 1m}"),
+    "keys that another target needs": JOB.format("env: {A: b}").replace("shell: x", "http: {url: 'https://x/'}"),
+    "overlap beside a concurrency_key": JOB.format("overlap: allow, concurrency_key: {key: k}"),
+    "a promise that the lease contradicts": JOB.format("on_lease_lost: continue, on_worker_lost: fail"),
     "a start after the end": JOB.format("start: 2026-02-01T00:00:00Z, end: 2026-01-01T00:00:00Z"),
     "dst where the schedule follows elapsed time": JOB.format("dst: {gap: skip}").replace("0 5", "* 5"),
     "month_end beside days": SCHEDULE.format("{calendar: {days: 1}, at: '02:30', start: 2026-01-31, month_end: skip}"),
@@ -250,6 +251,18 @@ VALUES = (
     ),
     *(
         "{late: null}",
+        "{memory: 512MB, cpu_time: 1s, open_files: 8}",
+        "{memory: 1KB}",
+        "{key: a}",
+        "{key: a, limit: 10000}",
+        "{limit: 2}",
+        "{url: 'https://x/', headers: {A: b}, expect: [599], expect_body: 'a|b', body: null}",
+        "{url: 'https://x:65536/'}",
+        "{url: 'https://x/', expect_body: '('}",
+        "{url: 'https://x/', method: HEAD, redirects: none, timeout: 1ms}",
+        "{url: 'https://x/', headers: {A: ' b'}}",
+        "{broker: 'redis://b/0', task: t}",
+        "{broker: 'amqp+ssl://b', task: a.b-c, wait: true, queue: q}",
         "{every: 15m}",
         "{every: 1s, anchor: 2026-01-01T00:00:00Z}",
         "{every: 999ms}",

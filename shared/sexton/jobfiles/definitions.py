@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping as Values
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from sexton.errors import InvalidSchedule
 from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
+from sexton.jobfiles.between_keys import JobNode, check_promises, check_request, check_targets, without_process_keys
 from sexton.jobfiles.keys import JOB_KEYS, MAPPINGS, TARGETS, keys_meant, place_of, read_keys
 from sexton.jobfiles.nodes import Mapping, Node, Scalar
 from sexton.jobfiles.problems import FileProblems, shown
@@ -46,14 +46,6 @@ _PLAIN_FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JobNode:
-    """One job as it stands in its file."""
-
-    name: str
-    node: Mapping
-
-
 def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProblems) -> JobDefinition | None:
     """The job's definition with ``defaults`` merged and all resolved; None where a fault was reported."""
     before = len(problems.found)
@@ -65,17 +57,19 @@ def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProb
     if "schedule" not in own and "schedule" not in meant:
         problems.add(job.node, f"the job {job.name} has no schedule; write e.g. schedule: '0 2 * * *'")
     if not meant.intersection(TARGETS):
-        _check_targets(job, own, problems)
+        check_targets(job, own, problems)
+    if isinstance(own.get("http"), dict):
+        check_request(job, own["http"], problems)
     if own.get("renamed_from") == job.name:
         problems.add(place_of(job.node, "renamed_from"), f"renamed_from: {job.name} is this job's own name; remove it")
     if len(problems.found) > before:
         return None
-    values = merged(defaults, own)
+    values = without_process_keys(merged(defaults, own))
     if BAD in values.values():
         return None  # a default was refused; it has been reported where it stands
     definition = _definition(job.name, values)
     _check_schedule(job, definition, problems)
-    _check_retries(job, definition.retries, problems)
+    check_promises(job, own, definition, problems)
     return definition if len(problems.found) == before else None
 
 
@@ -107,21 +101,6 @@ def _path_to_job(node: Node) -> list[str] | None:
         name, (_, node) = next(iter(node.entries.items()))
         path.append(name)
     return None
-
-
-def _check_targets(job: JobNode, own: Values[str, Any], problems: FileProblems) -> None:
-    given = [name for name in TARGETS if name in own]
-    if not given:
-        problems.add(job.node, f"the job {job.name} has no target; write one of {', '.join(TARGETS)}")
-    elif len(given) > 1:
-        second = job.node.entries[given[1]][0]
-        problems.add(second, f"the job {job.name} has the targets {' and '.join(given)}; keep exactly one")
-    for name in ("args", "kwargs"):
-        if name in own and given and "python" not in given and "celery" not in given:
-            place = job.node.entries[name][0]
-            problems.add(
-                place, f"{name} goes with 'python' and 'celery' only; put what '{given[0]}' needs into '{given[0]}'"
-            )
 
 
 def merged(defaults: Values[str, Any], own: Values[str, Any]) -> dict[str, Any]:
@@ -192,9 +171,3 @@ def _why_never(spec: str) -> str | None:
     except InvalidSchedule as error:
         return str(error)
     return None
-
-
-def _check_retries(job: JobNode, retries: RetryRules, problems: FileProblems) -> None:
-    if retries.max and retries.max_delay < retries.delay:
-        place = place_of(job.node, "retries")
-        problems.add(place, "retries: max_delay is shorter than delay; raise max_delay or lower delay")

@@ -15,14 +15,20 @@ from functools import cache
 from typing import Any
 
 from sexton.jobfiles.secret_texts import HIDDEN, looks_secret, shown_text
+from sexton.jobfiles.size_readings import size_text
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration
-from sexton.targets import CommandTarget
+from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, target_to_json
 
 ANOTHER_HIDDEN = "(another hidden value)"
 _COMPARED_LINES = 2_000  # longer texts are told by their number of lines
 _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-_MAPPINGS = ("env", "missed", "retries", "dst", "exclude", "headers", "limits", "alert")
+_MAPPINGS = frozenset(
+    (
+        *("env", "missed", "retries", "dst", "exclude", "limits", "concurrency_key", "alert"),
+        *("http", "http.headers", "celery"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +72,14 @@ def differences_between(old: JobDefinition, new: JobDefinition) -> tuple[Differe
     targets = olds.pop("target"), news.pop("target")
     before = _flatten(_unlike(olds, news)) | _flatten(_unlike(*targets))
     after = _flatten(_unlike(news, olds)) | _flatten(_unlike(*reversed(targets)))
-    keys = sorted(before.keys() | after.keys())
-    return tuple(_difference(key, before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key))
+    pairs = ((key, before.get(key), after.get(key)) for key in sorted(before.keys() | after.keys()))
+    return tuple(_difference(*pair) for pair in pairs if not _is_nothing_new(*pair))
+
+
+def _is_nothing_new(key: str, old: str | None, new: str | None) -> bool:
+    """Whether values are the same; also where a target comes or goes with its own defaults."""
+    default = _target_defaults().get(key)
+    return old == new or (old is None and new == default) or (new is None and old == default)
 
 
 def keys_of_new_job(definition: JobDefinition) -> tuple[Difference, ...]:
@@ -76,7 +88,7 @@ def keys_of_new_job(definition: JobDefinition) -> tuple[Difference, ...]:
     target = _flatten(data.pop("target"))
     plain = _default_keys()
     given = {key: value for key, value in _flatten(data).items() if plain.get(key) != value}
-    given |= {key: value for key, value in target.items() if value not in ("[]", "{}", "null")}
+    given |= {key: value for key, value in target.items() if _target_defaults().get(key) != value}
     return tuple(_difference(key, None, value) for key, value in sorted(given.items()) if key != "name")
 
 
@@ -90,6 +102,14 @@ def _unlike(data: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
 def _default_keys() -> dict[str, str]:
     data = _data(JobDefinition("any", (), CommandTarget(("any",))))
     return _flatten({key: value for key, value in data.items() if key != "target"})
+
+
+@cache
+def _target_defaults() -> dict[str, str]:
+    """What the keys of targets are where nothing is said; a target's own name for itself is not among them."""
+    targets = (HttpTarget(""), CeleryTarget("", ""))
+    known = _flatten({name: value for one in targets for name, value in _as_written(target_to_json(one)).items()})
+    return {key: value for key, value in known.items() if key not in ("http.url", "celery.task", "celery.broker")}
 
 
 def keys_of_retired_job(definition: JobDefinition) -> tuple[Difference, ...]:
@@ -106,24 +126,31 @@ def _difference(key: str, old: str | None, new: str | None) -> Difference:
     return Difference(key, shown_old, shown_new, hides)
 
 
-def flat_keys(definition: JobDefinition) -> dict[str, str]:
-    """Every key of a definition by its dotted name in job files, as text. Secrets are in it as they stand."""
-    data = _data(definition)
-    target = data.pop("target")
-    return {**_flatten(data), **_flatten(target)}
-
-
 def _data(definition: JobDefinition) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(definition.to_text())
-    return data
+    data["target"] = _as_written(data["target"])
+    limits = {name: limit for name, limit in data.pop("limits", {}).items() if limit is not None}
+    if "memory" in limits:
+        limits["memory"] = size_text(limits["memory"])
+    return data | {"limits": limits}
+
+
+def _as_written(target: dict[str, Any]) -> dict[str, Any]:
+    """A target's JSON in the mappings of job files."""
+    if "http" in target:
+        return {"http": {"url": target.pop("http"), **target}}
+    if "celery" in target:
+        arguments = {name: target.pop(name) for name in ("args", "kwargs")}
+        return {"celery": {"task": target.pop("celery"), **target}, **arguments}
+    return target
 
 
 def _flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     flat: dict[str, str] = {}
     for key, value in data.items():
         name = prefix + key.removesuffix("_ms")
-        if isinstance(value, dict) and (key in _MAPPINGS or key == "http"):
-            flat.update(_flatten(value, f"{name}." if key != "headers" else "headers."))
+        if isinstance(value, dict) and name in _MAPPINGS:
+            flat.update(_flatten(value, f"{name}."))
         elif key.endswith("_ms") and isinstance(value, int):
             flat[name] = format_duration(timedelta(milliseconds=value))
         elif key == "schedule" and not prefix:

@@ -16,7 +16,9 @@ from dataclasses import dataclass, replace
 
 from sexton.jobfiles.folder_defaults import DEFAULTS_NAMES
 from sexton.jobfiles.writing import JobEntry, job_file_text, keys_of
+from sexton.jobs import JobDefinition
 from sexton.store.protocol import CurrentJob
+from sexton.targets import CeleryTarget, HttpTarget
 
 ONE_FILE_EACH = 1_000
 _JOBS_A_FILE = 1_000
@@ -26,7 +28,7 @@ HEADER = ("Written by `sexton export`: what ran then. Change it, and `sexton pla
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One file of an export. ``is_private``: it holds values of ``env``, which may be secrets."""
+    """One file of an export. ``is_private``: it holds what may be secrets: ``env``, ``http`` or ``celery``."""
 
     name: str
     text: str
@@ -57,7 +59,11 @@ def _by_name(jobs: Sequence[CurrentJob]) -> list[CurrentJob]:
 
 def _file(name: str, jobs: Sequence[CurrentJob]) -> ExportedFile:
     text = job_file_text([_entry(job) for job in jobs], header=HEADER)
-    return ExportedFile(name, text, is_private=any(job.definition.env for job in jobs))
+    return ExportedFile(name, text, is_private=any(_may_hold_secrets(job.definition) for job in jobs))
+
+
+def _may_hold_secrets(definition: JobDefinition) -> bool:
+    return bool(definition.env) or isinstance(definition.target, HttpTarget | CeleryTarget)
 
 
 def _chunks(jobs: Sequence[CurrentJob]) -> Iterator[list[CurrentJob]]:

@@ -4,36 +4,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from sexton.jobfiles.http_readings import HEADER_NAME, HEADER_VALUE, Address, Expression, Unrepeated
 from sexton.jobfiles.key_tables import Key
-from sexton.jobfiles.later_readings import Size
 from sexton.jobfiles.readings import Choice, Flag, ListOf, MapOf, OrNull, Text, Whole
+from sexton.jobfiles.size_readings import Size
 from sexton.jobfiles.time_readings import Duration
 
 _SECOND = timedelta(seconds=1)
+_MILLISECOND = timedelta(milliseconds=1)
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 _REDIRECTS = ("same-host", "all", "none")
 
 HTTP_KEYS = (
     Key("method", Choice({method: method for method in _METHODS}), "POST", "The method of the request."),
-    Key(
-        "url",
-        Text(
-            longest=8_192,
-            pattern=r"https?://[^\s/?#]+(?:[/?#]\S*)?",
-            wanted="an http or https address, such as https://billing.internal/run",
-        ),
-        "",
-        "Where to.",
-        example="https://billing.internal/run",
-    ),
+    Key("url", Unrepeated(Address()), "", "Where to.", example="https://billing.internal/run"),
     Key(
         "headers",
-        MapOf(
-            Text(longest=8_192, pattern=r"[^\r\n]*", wanted="a text on one line"),
-            r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}",
-            "a name of a header",
-            longest=100,
-        ),
+        MapOf(Unrepeated(HEADER_VALUE), HEADER_NAME, "a name of a header", longest=100),
         "{}",
         "Headers of the request, beside those that carry job, tick, attempt and token.",
     ),
@@ -46,11 +33,11 @@ HTTP_KEYS = (
     ),
     Key(
         "expect_body",
-        OrNull(Text(longest=1_000, shortest=1)),
+        OrNull(Expression()),
         "null",
-        "A regular expression that the first 64 KiB of the answer must hold.",
+        "A regular expression that must be found in the first 64 KiB of the answer.",
     ),
-    Key("timeout", Duration(least=timedelta(milliseconds=1)), "30s", "How long to wait for the answer."),
+    Key("timeout", Duration(least=_MILLISECOND), "30s", "How long to wait for the answer."),
     Key(
         "redirects",
         Choice({word: word for word in _REDIRECTS}),
@@ -62,7 +49,13 @@ HTTP_KEYS = (
 CELERY_KEYS = (
     Key(
         "broker",
-        Text(longest=8_192, pattern=r"[a-z][a-z0-9+.-]*://\S+", wanted="a broker's address, such as redis://broker/0"),
+        Unrepeated(
+            Text(
+                longest=8_192,
+                pattern=r"[a-z][a-z0-9+.-]*://\S+",
+                wanted="a broker's address, such as redis://broker/0",
+            )
+        ),
         "",
         "The address of the broker.",
         example="redis://broker/0",
@@ -79,9 +72,9 @@ CELERY_KEYS = (
 )
 
 LIMIT_KEYS = (
-    Key("memory", Size("1MB", "1024TiB"), "", "Memory of all processes of a run together.", example="512MB"),
-    Key("cpu_time", Duration(least=_SECOND), "", "Processor time of a run.", example="10m"),
-    Key("open_files", Whole(8, 1_048_576), "", "Open files of a process.", example="1024"),
+    Key("memory", Size("1MB", "1024TiB"), "", "Address space of each process of a run.", example="512MB"),
+    Key("cpu_time", Duration(least=_SECOND), "", "Processor time of each process of a run.", example="10m"),
+    Key("open_files", Whole(8, 1_048_576), "", "Open files of each process of a run.", example="1024"),
 )
 
 CONCURRENCY_KEYS = (

@@ -13,7 +13,7 @@ from sexton.jobfiles.later_readings import Later
 from sexton.jobfiles.meant_keys import Meant, meant_by
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
 from sexton.jobfiles.problems import FileProblems, Place, shown
-from sexton.jobfiles.readings import BAD, Choice, Flag, JsonSchema, ListOf, Reading
+from sexton.jobfiles.readings import BAD, Flag, JsonSchema, ListOf, Reading
 from sexton.jobfiles.remedies import LONGEST, entry, node_from
 
 
@@ -33,9 +33,7 @@ class Key:
         """JSON Schema of the key's values, with what it means and its default."""
         schema = self.reading.schema()
         said = [self.meaning] if self.meaning else []
-        if isinstance(self.reading, Choice) and self.reading.later:
-            said.append(f"({', '.join(self.reading.later)} comes with a later version)")
-        elif isinstance(self.reading, Later):
+        if isinstance(self.reading, Later):
             said.append(f"Comes with a later version; {self.reading.remedy}.")
         if said:
             schema["description"] = " ".join(said)
@@ -182,8 +180,21 @@ def _told(meant: Meant, value: Node, keys: dict[str, Key], what: str, problems: 
         if len(text) <= LONGEST and _is_taken(keys[path[0]].reading, proposed, problems):
             return f"write {text}"
     path = paths[0]
-    example = entry(prefix + path[0], _nested(path[1:], node_from(meant.example)), problems)
+    reading = keys[path[0]].reading
+    own = _completed(reading, _nested(path[1:], _in_a_list(_reading_at(path, keys), value, problems)))
+    example = entry(prefix + path[0], own, problems)
+    if len(path) == 1 or len(example) > LONGEST or not _is_taken(reading, own, problems):
+        example = entry(prefix + path[0], _completed(reading, _nested(path[1:], node_from(meant.example))), problems)
     return f"write it as {path[0]!r}, such as {example}" if len(path) == 1 else f"write e.g. {example}"
+
+
+def _completed(reading: Reading, node: Node) -> Node:
+    """A mapping with what it needs beside the one key that is proposed, as examples."""
+    if not isinstance(reading, TableOf) or not isinstance(node, Mapping):
+        return node
+    missing = {name: yaml.safe_load(reading.example_of(name)) for name in reading.required if name not in node.entries}
+    more = node_from(missing)
+    return Mapping(1, 1, {**node.entries, **(more.entries if isinstance(more, Mapping) else {})})
 
 
 def _reading_at(path: Sequence[str], keys: dict[str, Key]) -> Reading:

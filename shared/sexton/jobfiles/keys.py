@@ -1,8 +1,9 @@
 """Every key of a job file, in one table: how it is read, what it is by default, what it means, and whether `defaults`
 may hold it. Readings, messages, the JSON Schema for editors and what exports leave out all come from here.
 
-The order is that of the documentation. A key that a later version brings stands here too, with its whole grammar and
-the one value that needs no code (its default): every other value is checked, and then refused by name, never ignored.
+The order is that of the documentation. A key that a later version brings (`alert`) stands here too, with its whole
+grammar and the one value that needs no code (its default): every other value is checked, and then refused by name,
+never ignored.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.job_rules import CatchUpOrder, MissedPolicy
+from sexton.jobfiles.between_keys import TARGETS
 from sexton.jobfiles.day_readings import Day, Region, Weekday
 from sexton.jobfiles.inner_keys import ALERT_KEYS, CELERY_KEYS, CONCURRENCY_KEYS, HTTP_KEYS, LIMIT_KEYS
 from sexton.jobfiles.key_tables import Key, TableOf, keys_meant, place_of, read_keys, unknown_key
@@ -227,28 +229,28 @@ _WHAT_KEYS = (
         "args",
         ListOf(Json(), wanted="a list of JSON values"),
         "[]",
-        "Arguments of the Python function: JSON values.",
+        "Arguments of the Python function or the Celery task: JSON values.",
         own=True,
     ),
     Key(
         "kwargs",
         MapOf(Json(), _NAME, "a name of an argument"),
         "{}",
-        "Named arguments of the Python function: JSON values.",
+        "Named arguments of the Python function or the Celery task: JSON values.",
         own=True,
     ),
     Key(
         "http",
         TableOf(HTTP_KEYS, "http", required=("url",)),
         "",
-        "An HTTP request.",
+        "An HTTP request, sent by the worker.",
         own=True,
     ),
     Key(
         "celery",
         TableOf(CELERY_KEYS, "celery", required=("broker", "task")),
         "",
-        "Hands the tick to a Celery deployment.",
+        "A task of a Celery deployment, sent to its broker.",
         own=True,
     ),
     Key(
@@ -269,7 +271,7 @@ _WHAT_KEYS = (
         "limits",
         TableOf(LIMIT_KEYS, "limits"),
         "{}",
-        "Memory, processor time and open files of a run.",
+        "What each process of a run may use: address space, processor time, open files.",
     ),
 )
 
@@ -307,7 +309,8 @@ _HOW_KEYS = (
         "on_lease_lost",
         Choice({rule.value: rule for rule in OnLeaseLost}),
         "continue",
-        "A run whose worker lost its lease: `continue` or `kill`.",
+        "A run whose worker could not renew its lease: `continue` or `kill`; kill is implied by on_worker_lost: fail, "
+        "overlap: replace and concurrency_key.",
     ),
 )
 
@@ -337,5 +340,4 @@ _ABOUT_KEYS = (
 
 JOB_KEYS: tuple[Key, ...] = (*_WHEN_KEYS, *_WHAT_KEYS, *_HOW_KEYS, *_ABOUT_KEYS)
 
-TARGETS = ("command", "shell", "python", "http", "celery")
-MAPPINGS = ("env", "limits", "retries", "missed", "dst", "exclude")  # these merge by key
+MAPPINGS = ("env", "limits", "concurrency_key", "retries", "missed", "dst", "exclude")  # these merge by key

@@ -8,125 +8,34 @@ from typing import Any
 
 from sexton.jobfiles.nodes import Mapping, Node, Scalar
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.readings import BAD, JsonSchema, Reading, Text, pattern_schema, read_scalar
+from sexton.jobfiles.readings import BAD, JsonSchema, Reading, Text
 from sexton.jobfiles.secret_texts import HIDDEN, looks_secret
-
-NO_DEFAULT = BAD
-"""The default of a key that is not there unless it is written: no value is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A key of a coming version. Its value is read as ``inner`` says, with every fault in it reported; then its
+    """A mapping of a coming version. Its value is read as ``inner`` says, with every fault in it reported; then its
     ``default`` is accepted (it needs no code), and all else is refused. ``remedy``: what to do until then."""
 
     inner: Reading
-    default: Any
+    default: dict[str, Any]
     remedy: str
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        before = len(problems.found)
-        value = self.inner.read(node, key, problems)
-        if value is BAD and self._wants_mapping and not isinstance(node, Mapping):
-            del problems.found[before:]  # how to write what would then be refused
-            value = NO_DEFAULT if self.default is NO_DEFAULT else object()
-        if self.default is not NO_DEFAULT:
+        if isinstance(node, Mapping):
+            value = self.inner.read(node, key, problems)
             if value is BAD:
                 return BAD  # once mended, it may be the default
-            if value == self.default or self._is_part(value):
+            if all(name in self.default and self.default[name] == entry for name, entry in value.items()):
                 return self.default
+        # of what is no mapping it is not told how to write what would then be refused
         problems.add(node, f"{key} comes with a later version; {self.remedy}")
         return BAD
 
-    @property
-    def _wants_mapping(self) -> bool:
-        return self.default in (NO_DEFAULT, None) or isinstance(self.default, dict)
-
-    def _is_part(self, value: Any) -> bool:
-        """Whether a mapping says only what the default says."""
-        return (
-            isinstance(value, dict)
-            and isinstance(self.default, dict)
-            and all(key in self.default and self.default[key] == entry for key, entry in value.items())
-        )
-
     def schema(self) -> JsonSchema:
-        return self._only_default() | {"errorMessage": f"comes with a later version; {self.remedy}"}
-
-    def _only_default(self) -> JsonSchema:
-        if self.default is NO_DEFAULT:
-            return {"not": {}}
-        if isinstance(self.default, dict):
-            properties = {name: {"const": value} for name, value in self.default.items()}
-            return {"type": "object", "properties": properties, "additionalProperties": False}
-        return {"const": self.default}
-
-
-_SIZE_UNITS = {
-    **{unit: 1000**power for power, unit in enumerate(("KB", "MB", "GB", "TB"), start=1)},
-    **{unit: 1024**power for power, unit in enumerate(("KiB", "MiB", "GiB", "TiB"), start=1)},
-}
-_SIZE = re.compile(rf"([0-9]{{1,15}})({'|'.join(_SIZE_UNITS)})")
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """``512MB`` or ``2GiB``, in bytes: KB, MB, GB, TB count by 1000, KiB, MiB, GiB, TiB by 1024."""
-
-    least: str
-    most: str
-
-    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
-        wanted = "a size such as 512MB or 2GiB"
-        scalar = read_scalar(node, key, problems, wanted)
-        if scalar is None:
-            return BAD
-        value = bytes_of(scalar.text)
-        if value is None:
-            problems.add(node, f"{key}: {shown(scalar.text)} {_why_no_size(scalar.text, wanted)}")
-            return BAD
-        for bound, is_kept in ((self.least, value >= _known(self.least)), (self.most, value <= _known(self.most))):
-            if not is_kept:
-                side = "least" if bound is self.least else "most"
-                problems.add(node, f"{key}: {shown(scalar.text)} is not allowed; it must be at {side} {bound}")
-                return BAD
-        return value
-
-    def schema(self) -> JsonSchema:
-        return pattern_schema(f"^{_SIZE.pattern}$", "a size such as 512MB or 2GiB")
-
-
-def bytes_of(text: str) -> int | None:
-    """The bytes that ``512MB`` or ``2GiB`` says; None for what is no size."""
-    match = _SIZE.fullmatch(text)
-    return None if match is None else int(match[1]) * _SIZE_UNITS[match[2]]
-
-
-def size_text(size: int) -> str:
-    """The shortest text that ``bytes_of`` reads back; ``size`` is a whole number of KB or KiB."""
-    exact = [f"{size // unit}{name}" for name, unit in _SIZE_UNITS.items() if size % unit == 0]
-    return min(exact, key=len)
-
-
-def _known(text: str) -> int:
-    size = bytes_of(text)
-    if size is None:
-        raise AssertionError(f"the bound {text} is a size")
-    return size
-
-
-def _why_no_size(text: str, wanted: str) -> str:
-    match = re.fullmatch(r"([0-9]{1,15})[ ]*([A-Za-z]*)", text)
-    if match is None:
-        return f"is not {wanted}: a whole number and its unit"
-    number, unit = match[1], match[2]
-    if not unit:
-        return f"has no unit; write e.g. {number}MB"
-    near = {known.lower(): known for known in _SIZE_UNITS}
-    meant = near.get(unit.lower()) or near.get(f"{unit.lower()}b")
-    if meant is None:
-        return f"has the unit {shown(unit)}; the units are {', '.join(_SIZE_UNITS)}"
-    return f"is not spelt as sizes are; write {number}{meant}"
+        properties = {name: {"const": value} for name, value in self.default.items()}
+        only_default = {"type": "object", "properties": properties, "additionalProperties": False}
+        return only_default | {"errorMessage": f"comes with a later version; {self.remedy}"}
 
 
 def _without_secret(message: str, node: Node, key: str) -> str:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sexton.errors import InvalidJobFile, Problem
+from sexton.jobfiles.between_keys import JobNode
 from sexton.jobfiles.decoding import decode
-from sexton.jobfiles.definitions import JobNode, merged, read_definition
+from sexton.jobfiles.definitions import merged, read_definition
 from sexton.jobfiles.file_content import FORMAT_VERSION as FORMAT_VERSION  # writers of job files ask for it here
 from sexton.jobfiles.file_content import TOML_WORDS, YAML_WORDS, Content, Words, read_content, read_folder_defaults
 from sexton.jobfiles.keys import JOB_KEYS, NAME_PATTERN, NAME_WANTED

@@ -38,13 +38,12 @@ _NO_ALERTS = Meant(
 _NO_ORDER = Meant(advice="jobs know nothing of each other; let one command start the other")
 _USER = Meant(advice="a job runs as its worker's user; choose the worker by 'queue'")
 _QUEUE = Meant(advice="workers are chosen by 'queue': run those with 'sexton worker --queue NAME'")
-_OVERLAP = Meant((("overlap",),), "skip", "write overlap: skip, queue or allow")
+_OVERLAP = Meant((("overlap",),), "skip", "write overlap: skip, queue, replace or allow")
 _PAUSE = Meant((("enabled",),), False, "'enabled' says it, and false is a pause")
 _LATEST = _is("missed", "policy", example="latest")
-_NO_HTTP = Meant(
-    (("command",),),
-    ["curl", "-fsS", "https://billing.internal/run"],
-    "requests come with a later version; until then let 'command' start curl",
+_LIMITS = Meant((("limits",),), {"memory": "512MB", "cpu_time": "10m", "open_files": 1024})
+_NO_SHARES = Meant(
+    advice="limits: {cpu_time: 10m} ends a run that used more; for a lower share start it with 'nice' in 'command'"
 )
 
 _ROWS: dict[str, Meant] = {
@@ -87,9 +86,17 @@ _ROWS: dict[str, Meant] = {
     "excludedates skipdates exclusions": _is("exclude", "dates", example=["2026-12-25"]),
     "publicholidays": _is("exclude", "holidays", example=["DE"]),
     "seed": _is("hash_seed", example="text"),
-    "url uri webhook request": _NO_HTTP,
+    "uri webhook endpoint": _is("http", "url", example="https://billing.internal/run"),
+    "request httprequest": _is("http", example={"url": "https://billing.internal/run"}),
+    "celerytask": _is("celery", example={"broker": "redis://broker/0", "task": "billing.nightly"}),
+    "mutex lock semaphore concurrencygroup": _is("concurrency_key", "key", example="warehouse"),
     "image container docker": Meant(advice="a job is a process on its worker; let 'command' start the container"),
-    "memory cpu nice umask ulimit": Meant(advice="limits come with a later version; set them in 'shell' until then"),
+    "mem memorylimit maxmemory memorymax limitas": _is("limits", "memory", example="512MB"),
+    "limitcpu maxcputime": _is("limits", "cpu_time", example="10m"),
+    "nofile maxfiles limitnofile maxopenfiles": _is("limits", "open_files", example=1024),
+    "resources ulimit ulimits rlimits": _LIMITS,
+    "cpu nice": _NO_SHARES,
+    "umask": Meant(advice="set it in 'shell': umask 077; report --all"),
     "lease": Meant(advice="it is a setting of the cluster: sexton settings set lease 30s"),
     "heartbeat": Meant(advice="it is a setting of the cluster: sexton settings set heartbeat 10s"),
     "anchor": Meant(advice="it goes into 'schedule', beside every: {every: 15m, anchor: 2026-01-01T00:00:00Z}"),

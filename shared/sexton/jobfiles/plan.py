@@ -21,7 +21,7 @@ from sexton.jobfiles.differences import Difference, differences_between
 from sexton.jobfiles.load import LoadedJobs
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import ChangeKind, CurrentJob, JobChange
-from sexton.targets import PythonTarget
+from sexton.targets import CeleryTarget, PythonTarget
 
 _NAMED_AT_MOST = 5
 _COMPARED_AT_MOST = 2_500  # pairs of names
@@ -190,7 +190,8 @@ def is_unchanged(current: CurrentJob, new: JobDefinition) -> bool:
     seed = current.hash_seed
     before = replace(current.definition, hash_seed=current.definition.hash_seed or seed, renamed_from=None)
     after = replace(new, hash_seed=new.hash_seed or seed, renamed_from=None)
-    if not isinstance(after.target, PythonTarget) and before == after:  # to Python, arguments 1 and true are equal
+    has_arguments = isinstance(after.target, PythonTarget | CeleryTarget)  # to Python, 1 and true are equal
+    if not has_arguments and before == after:
         return True
     return before.to_text() == after.to_text()
 

@@ -176,10 +176,9 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One word of a few, each with the value it stands for; ``later`` are words of a coming version."""
+    """One word of a few, each with the value it stands for."""
 
     words: dict[str, Any]
-    later: tuple[str, ...] = ()
 
     def read(self, node: Node, key: str, problems: FileProblems) -> Any:
         wanted = " or ".join(filter(None, [", ".join([*self.words][:-1]), [*self.words][-1]]))
@@ -188,12 +187,10 @@ class Choice:
             return BAD
         if scalar.text in self.words:
             return self.words[scalar.text]
-        if scalar.text in self.later:
-            problems.add(node, f"{key}: {scalar.text} comes with a later version; write {wanted}")
-        else:
-            near = difflib.get_close_matches(scalar.text[:60].lower(), [*self.words], n=1, cutoff=0.7)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            problems.add(node, f"{key}: {shown(scalar.text)} is not {wanted}{meant}")
+        near = difflib.get_close_matches(scalar.text[:60].lower(), [*self.words], n=1, cutoff=0.7)
+        same = [word for word in self.words if word.lower() == scalar.text.lower()]
+        meant = f"; did you mean {(same or near)[0]}?" if same or near else ""
+        problems.add(node, f"{key}: {shown(scalar.text)} is not {wanted}{meant}")
         return BAD
 
     def schema(self) -> JsonSchema:

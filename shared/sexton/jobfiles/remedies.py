@@ -19,14 +19,14 @@ _BARE_TOML_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def node_from(value: Any) -> Node:
-    """A Python value of texts, numbers, lists and mappings as nodes, for a remedy that is not the author's value."""
+    """A Python value as JSON has it as nodes, for a remedy that is not the author's value."""
     if isinstance(value, dict):
         entries = {key: (Scalar(1, 1, key, is_plain=False), node_from(one)) for key, one in value.items()}
         return Mapping(1, 1, entries)
     if isinstance(value, list):
         return Sequence(1, 1, [node_from(one) for one in value])
-    if isinstance(value, bool):
-        return Scalar(1, 1, str(value).lower(), is_plain=True)
+    if value is None or isinstance(value, bool):
+        return Scalar(1, 1, "null" if value is None else str(value).lower(), is_plain=True)
     return Scalar(1, 1, str(value), is_plain=not isinstance(value, str))
 
 

@@ -51,7 +51,7 @@ def _job() -> JsonSchema:
         "oneOf": [{"required": [target]} for target in TARGETS],
         # said so, and not by dependentRequired, because taplo knows the words of draft 7 only
         "if": {"anyOf": [{"required": ["args"]}, {"required": ["kwargs"]}]},
-        "then": {"required": ["python"]},
+        "then": {"anyOf": [{"required": ["python"]}, {"required": ["celery"]}]},
         "additionalProperties": False,
     }
 

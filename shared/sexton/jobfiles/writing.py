@@ -21,8 +21,8 @@ from sexton.cron_fields import WEEKDAY
 from sexton.errors import InvalidInput
 from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
 from sexton.jobfiles.keys import JOB_KEYS
-from sexton.jobfiles.later_readings import size_text
 from sexton.jobfiles.load import FORMAT_VERSION
+from sexton.jobfiles.size_readings import size_text
 from sexton.jobfiles.yaml_words import why_not_text
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration

@@ -29,7 +29,7 @@ def export(
 ) -> None:
     """What runs now, as job files: applied here they change nothing, applied elsewhere they give the same ticks.
 
-    What an operator paused is told in a comment only. Files with values of env are readable by their owner only.
+    What an operator paused is told in a comment only. Files with env, http or celery, which may hold secrets, are readable by their owner only.
     """
     with open_cluster(ctx, read_only=True) as store:
         chosen: Sequence[CurrentJob] = store.edits.current_jobs()
@@ -75,7 +75,7 @@ def _write(jobs: Sequence[CurrentJob], folder: Path) -> None:
             what="an export",
         )
     private = sum(file.is_private for file in files)
-    told = f"; {private} with values of env, readable by you alone" if private else ""
+    told = f"; {private} with env, http or celery, readable by you alone" if private else ""
     print(f"{counted(len(jobs), 'job')} in {counted(len(files), 'file')} of {folder}{told}", file=sys.stderr)
 
 
