@@ -47,7 +47,8 @@ class HttpTarget:
 
 @dataclass(frozen=True, slots=True)
 class CeleryTarget:
-    """A task of a Celery deployment, sent to its broker; ``wait``: the run lasts until the task has ended."""
+    """A task of a Celery deployment, sent to its broker; ``wait``: the run lasts until the task has ended, which
+    ``backend`` tells; None: the broker keeps results too."""
 
     broker: str
     task: str
@@ -55,6 +56,7 @@ class CeleryTarget:
     kwargs: dict[str, Any] = field(default_factory=dict)
     queue: str = "celery"
     wait: bool = False
+    backend: str | None = None
 
 
 Target = CommandTarget | ShellTarget | PythonTarget | HttpTarget | CeleryTarget
@@ -88,6 +90,7 @@ def target_to_json(target: Target) -> dict[str, Any]:
                 "kwargs": target.kwargs,
                 "queue": target.queue,
                 "wait": target.wait,
+                "backend": target.backend,
             }
 
 
@@ -116,5 +119,6 @@ def target_from_json(data: dict[str, Any]) -> Target:
             kwargs=data["kwargs"],
             queue=data["queue"],
             wait=data["wait"],
+            backend=data.get("backend"),
         )
     return PythonTarget(data["python"], tuple(data["args"]), data["kwargs"])

@@ -1,11 +1,13 @@
 """Runs as real processes, as many at once as there are slots, in the order in which they came.
 
 Commands are the zygote's, which a thread listens to (``targets/command_runs.py``). Python runs share warm processes,
-over which another thread watches (``targets/python_runs.py``).
+over which another thread watches (``targets/python_runs.py``); requests and Celery tasks are calls in those
+(``targets/preparation.py``).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,12 +15,15 @@ from sexton.clock import Clock, Wakeup
 from sexton.job_rules import NO_LIMITS as NO_RUN_LIMITS
 from sexton.targets import PythonTarget
 from sexton_worker.core.allow_list import refusal
+from sexton_worker.core.masking import masked_text
 from sexton_worker.core.runs import EndedRun, StopReason
 from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.command_runs import CommandRuns
 from sexton_worker.targets.ending import not_started
+from sexton_worker.targets.preparation import Preparation
 from sexton_worker.targets.python_runs import PythonRuns
+from sexton_worker.targets.secrets import NoSecret, Secrets
 from sexton_worker.targets.slots import Slots
 
 LIMITED = "this worker keeps limits for commands only; make the job a command, or take its limits away"
@@ -26,7 +31,8 @@ LIMITED = "this worker keeps limits for commands only; make the job a command, o
 
 class ProcessExecution:
     """An ``Execution``. ``worker_environment``: what jobs may inherit a little of; ``allow``: see ``allow_list``;
-    ``leases``: until when the runs may go on that must not outlive theirs, by token and the elapsed clock."""
+    ``secrets``: those that jobs may name, by default that environment's alone; ``leases``: until when the runs may go
+    on that must not outlive theirs, by token and the elapsed clock."""
 
     def __init__(
         self,
@@ -37,6 +43,7 @@ class ProcessExecution:
         allow: Sequence[str] | None = None,
         wear: WearLimits = NO_WEAR,
         leases: Callable[[], Mapping[int, float]] = dict,
+        secrets: Secrets | None = None,
     ) -> None:
         self._clock = clock
         self._wakeup = wakeup
@@ -45,28 +52,45 @@ class ProcessExecution:
         self._slots = Slots(slots)
         self._arrivals = 0
         self._ended: list[EndedRun] = []
+        self._hidden: dict[int, tuple[bytes, ...]] = {}  # what no error may show, by token
+        secrets = secrets or Secrets(worker_environment)
+        self._preparation = Preparation(secrets, worker_environment, allow)
         shared = (clock, worker_environment, self._lock, self._slots, self._tell, self._begin_waiting)
         self._commands = CommandRuns(*shared, leases)
         self._python = PythonRuns(*shared, self._commands.zygote, wear, leases)
 
     def start(self, *orders: RunOrder) -> None:
+        prepared = [self._prepare(order) for order in orders]  # without the lock, for it reads files
         with self._lock:
-            for order in orders:
+            for order, call in prepared:
                 self._arrivals += 1
-                target = order.rules.target
-                if self._allow is not None and (refused := refusal(target, self._allow)):
-                    self._tell(not_started(order, self._clock.elapsed(), refused))
-                elif isinstance(target, PythonTarget) and order.rules.limits != NO_RUN_LIMITS:
+                if order.secrets:
+                    self._hidden[order.token] = order.secrets
+                if isinstance(call, str):
+                    self._tell(not_started(order, self._clock.elapsed(), call))
+                elif call is not None and order.rules.limits != NO_RUN_LIMITS:
                     self._tell(not_started(order, self._clock.elapsed(), LIMITED))
-                elif isinstance(target, PythonTarget):
-                    self._python.add(order, target, self._arrivals)
+                elif call is not None:
+                    self._python.add(order, call, self._arrivals)
                 else:
                     self._commands.add(order, self._arrivals)
             self._begin_waiting()
 
+    def _prepare(self, order: RunOrder) -> tuple[RunOrder, PythonTarget | str | None]:
+        """The order with its secrets, and the call that it is (None: a process), or why it may not run."""
+        if self._allow is not None and (refused := refusal(order.rules.target, self._allow)):
+            return order, refused
+        try:
+            return self._preparation.of(order)
+        except NoSecret as error:
+            return order, str(error)
+
     def recall(self) -> tuple[int, ...]:
         with self._lock:
-            return (*self._commands.take_waiting(), *self._python.take_waiting())
+            recalled = (*self._commands.take_waiting(), *self._python.take_waiting())
+            for token in recalled:
+                self._hidden.pop(token, None)
+            return recalled
 
     def finished(self) -> tuple[EndedRun, ...]:
         with self._lock:
@@ -86,6 +110,8 @@ class ProcessExecution:
         self._commands.close()
 
     def _tell(self, ended: EndedRun) -> None:
+        if (hidden := self._hidden.pop(ended.token, None)) and ended.error:
+            ended = dataclasses.replace(ended, error=masked_text(ended.error, hidden))
         if not self._ended:
             self._wakeup.set()  # once: whoever is woken takes all there are by then
         self._ended.append(ended)

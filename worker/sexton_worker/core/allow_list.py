@@ -3,14 +3,16 @@
 An entry is a command as jobs write it (``billing``, ``/usr/bin/billing``), a
 Python package or module (``billing`` admits ``billing.jobs:nightly``), or one
 function (``billing.jobs:nightly``). Shell scripts can run anything, so they need
-the entry ``/bin/sh``. No list (None): everything may run.
+the entry ``/bin/sh``. The beginning of an address (``https://billing.internal/``,
+``redis://broker/``) admits requests and brokers; those are checked where they are
+sent, for redirects count too. No list (None): everything may run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
+from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 
 SHELL = "/bin/sh"
 
@@ -26,6 +28,8 @@ def refusal(target: Target, allow: Sequence[str] | None) -> str:
             what, names = "a shell script", {SHELL}
         case PythonTarget(reference):
             what, names = f"python {reference!r}", _python_names(reference)
+        case HttpTarget() | CeleryTarget():
+            return ""
     if names & set(allow):
         return ""
     return (

@@ -28,8 +28,8 @@ class PythonQueue:
     def add(self, order: RunOrder, target: PythonTarget, arrival: int) -> None:
         """Raises TypeError or ValueError for arguments that are no JSON."""
         line = self._requests.line(order, target)
-        once, leased = order.grant.at_most_once, order.ends_with_lease
-        self._waiting.append(Task(order, line, target.reference, arrival, is_alone=once, ends_with_lease=leased))
+        once, leased, alike = order.grant.at_most_once, order.ends_with_lease, f"{target.reference} {order.peer}"
+        self._waiting.append(Task(order, line, alike, arrival, is_alone=once, ends_with_lease=leased))
 
     def again(self, tasks: Sequence[Task]) -> None:
         """These come next."""
