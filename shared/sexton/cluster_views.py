@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sexton.queue_rules import QueueRule
 from sexton.terms import CoordinatorServer, ElectedBy
+
+NO_RULE = QueueRule()
 
 FAILURES_SEEN = 10
 """So many of a job's newest runs are looked at: a row of failures may be longer than is counted."""
@@ -72,7 +75,7 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """One queue: claims that could start now (`due`), claims written ahead, and who serves it.
+    """One queue: claims that could start now (`due`), claims written ahead, who serves it, and its rule.
 
     `due`, `ahead` and `catch_up` stop at ``COUNT_LIMIT``. `oldest` is the earliest ``available_at`` of the due ones.
     """
@@ -83,8 +86,10 @@ class QueueView:
     catch_up: int  # due or paced: catch-up, held and backfill claims not yet granted
     oldest: datetime | None
     workers: int
-    slots: int
+    slots: int  # of the workers
     busy: int
+    running: int = 0  # claims of this queue; stops at ``COUNT_LIMIT``
+    rule: QueueRule = NO_RULE
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sexton.claims import State
 from sexton.cluster_views import (
     COUNT_LIMIT,
     FAILURES_SEEN,
+    NO_RULE,
     FailingJob,
     Halt,
     Lateness,
@@ -29,6 +30,7 @@ from sexton.cluster_views import (
     QueueView,
     WorkerView,
 )
+from sexton.queue_rules import QueueRule
 from sexton.store import tables
 from sexton.store.read_runs import newest_runs
 from sexton.terms import servers_of
@@ -85,6 +87,9 @@ _COUNTS = text("""
         (SELECT count(*) FROM (SELECT 1 FROM claims WHERE state = 2 LIMIT :most) p) AS parked,
         (SELECT count(*) FROM (SELECT 1 FROM runs WHERE outcome IN (4, 5, 6) AND finished_at > :since
                                LIMIT :most) f) AS failed""").bindparams(bindparam("since", type_=tables.Instant()))
+
+_RUNNING_BY_QUEUE = text("""
+    SELECT queue, count(*) AS running FROM (SELECT queue FROM claims WHERE state = 1 LIMIT :most) r GROUP BY queue""")
 
 
 def read_nodes(connection: Connection, now: datetime) -> tuple[NodeView, ...]:
@@ -153,7 +158,7 @@ def read_workers(connection: Connection, now: datetime, *, stopped: bool = False
 def read_queues(
     connection: Connection, now: datetime, workers: Sequence[WorkerView], silent_after: timedelta
 ) -> tuple[QueueView, ...]:
-    """Every queue with claims to grant or a worker, by name. A worker not seen for `silent_after` serves none."""
+    """Every queue with claims to grant, a worker or a rule, by name. A worker silent for longer serves none."""
     found: dict[str, dict[str, Any]] = {}
     for query, is_paced in ((_LIVE_QUEUES, False), (_PACED_QUEUES, True)):
         for row in connection.execute(query, {"now": now}):
@@ -166,7 +171,9 @@ def read_queues(
             if row.oldest <= now:
                 queue["oldest"] = row.oldest if queue["oldest"] is None else min(queue["oldest"], row.oldest)
     serving = [w for w in workers if w.stopped_at is None and not w.is_draining and w.age <= silent_after]
-    names = sorted({*found, *(queue for worker in serving for queue in worker.queues)})
+    running = {row.queue: row.running for row in connection.execute(_RUNNING_BY_QUEUE, {"most": COUNT_LIMIT})}
+    rules = {row.name: QueueRule(row.slots, row.rate) for row in connection.execute(select(tables.queues))}
+    names = sorted({*found, *rules, *running, *(queue for worker in serving for queue in worker.queues)})
     return tuple(
         QueueView(
             name=name,
@@ -174,6 +181,8 @@ def read_queues(
             workers=sum(name in worker.queues for worker in serving),
             slots=sum(worker.slots for worker in serving if name in worker.queues),
             busy=sum(worker.busy for worker in serving if name in worker.queues),
+            running=running.get(name, 0),
+            rule=rules.get(name, NO_RULE),
         )
         for name in names
     )

@@ -64,7 +64,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("takeovers", f"{_CLI}.listings.takeovers:takeovers", "Each takeover, its gap, and what it decided."),
     Command("cluster", f"{_CLI}.listings.cluster:cluster", "Leader, term, and the other nodes."),
     Command("workers", f"{_CLI}.listings.workers:workers", "The workers, their queues and slots."),
-    Command("queues", f"{_CLI}.listings.workers:queues", "What waits in each queue, and who serves it."),
+    Command("queues", f"{_CLI}.listings.queues:queues", "What waits in each queue, who serves it, and its limits."),
     Command("events", f"{_CLI}.listings.events:events", "The audit log: who did what."),
     Command("leader", f"{_CLI}.leader:leader", "Ask the leader to hand over, or force a node to lead."),
     Command("clock", f"{_CLI}.clock:clock", "The database's clock, who doubts it, and how to accept it."),

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from sexton.cluster_views import Halt
 from sexton.jobs import JobDefinition
+from sexton.queue_rules import RuleChange
 from sexton.settings import ClusterSettings
 
 
@@ -120,6 +121,14 @@ class EditStore(Protocol):
 
     def set_setting(self, key: str, value: str, actor: str) -> ClusterSettings:
         """Change one setting, checked against the others; raises ``InvalidSetting``."""
+        ...
+
+    def set_queue_rule(self, name: str, limits: Mapping[str, str], actor: str) -> RuleChange:
+        """Set ``slots`` or ``rate`` of a queue, or both, from text (``none``: no limit); what is not named stays.
+
+        From then on no pull that begins takes more than the rule allows; runs that are under way go on. Raises
+        ``InvalidSetting``, and ``Refused`` where the rule's lock cannot be had after retries.
+        """
         ...
 
     def request_resign(self, actor: str) -> str | None:

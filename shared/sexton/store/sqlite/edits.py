@@ -11,6 +11,7 @@ from sexton.claims import OnWorkerLost, Origin
 from sexton.errors import MovedOn, NotFound, Refused
 from sexton.job_rules import firing_rules
 from sexton.jobs import JobDefinition
+from sexton.queue_rules import RuleChange
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
 from sexton.store.cluster_rows import check_resignation
 from sexton.store.edit_plan import (
@@ -35,7 +36,7 @@ from sexton.store.protocol import (
     JobChange,
     Triggered,
 )
-from sexton.store.sqlite import cluster_edits, edit_routine
+from sexton.store.sqlite import cluster_edits, edit_routine, queue_edits
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
 from sexton.store.sqlite.terms import record_event
@@ -193,6 +194,9 @@ class SqliteEdits:
             record_event(connection, now, actor, "setting.changed", detail)
             notify(self._connection, connection, Channel.JOBS)
         return after
+
+    def set_queue_rule(self, name: str, limits: Mapping[str, str], actor: str) -> RuleChange:
+        return queue_edits.set_queue_rule(self._connection, name, limits, actor)
 
     def request_resign(self, actor: str) -> str | None:
         with self._connection.transaction() as connection:

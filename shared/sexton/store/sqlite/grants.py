@@ -14,11 +14,13 @@ from datetime import timedelta
 from sexton.claims import State
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import Channel, Grant, Renewal, Requeued, StepRequest, StepResult, StopRequests
+from sexton.store.pull_turns import turn
 from sexton.store.sqlite import leases
 from sexton.store.sqlite.completion import Claim, complete, promote
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
-from sexton.store.sqlite.pull import Puller, next_available_at, paced_room, pull
+from sexton.store.sqlite.pull import Puller
+from sexton.store.sqlite.ruled_queues import RuledQueues, StepPulls, freed_for_others, pull_in_turn, standings
 from sexton.store.tables import from_micros, to_micros
 
 _REGISTER = """INSERT INTO workers (name, address, version, pid, queues, slots, started_at, seen_at)
@@ -33,6 +35,7 @@ class SqliteGrants:
     def __init__(self, connection: SqliteConnection) -> None:
         self._connection = connection
         self._turn = 0
+        self._ruled = RuledQueues()
 
     # --- the worker's row ---------------------------------------------------------------------------
 
@@ -60,16 +63,18 @@ class SqliteGrants:
     # --- the step -----------------------------------------------------------------------------------
 
     def step(self, request: StepRequest) -> StepResult:
-        queues = self._rotated(request.queues)
+        order = turn(self._turn, request.queues)
+        self._turn += request.room > 0  # a step that pulls nothing uses up no turn
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
             outcomes, freed = complete(connection, request.worker_id, request.results)
             promoted = promote(connection, now, freed)
-            puller = Puller(request.worker_id, now, request.lease)
-            grants, picked = pull(connection, puller, queues, request.room, is_paced=False)
-            room = min(request.room - len(grants), paced_room(connection, request.catch_up_concurrency))
-            more, looked_at = pull(connection, puller, queues, room, is_paced=True)
-            grants, picked = grants + more, picked + looked_at
+            puller = Puller(request.worker_id, now, request.lease, order.first)
+            ruled = standings(connection, now, order.queues)
+            named = {one.name for one in ruled}
+            plain = tuple(queue for queue in order.queues if queue not in named)
+            pulls = StepPulls(connection, puller, request.room, request.catch_up_concurrency, plain, ruled)
+            pull_in_turn(pulls, self._ruled, order)
             refused = len(request.results) - len(outcomes)
             if refused:
                 connection.execute(_COUNT_STALE, (refused,))
@@ -78,13 +83,15 @@ class SqliteGrants:
                 for result in request.results
                 if result.retry_at is None and outcomes.get(result.token) == State.READY
             }
-            self._tell_of(connection, promoted | given_back, grants)
-            ahead = next_available_at(connection, now, queues)
+            self._tell_of(connection, promoted | given_back, pulls.grants)
+            if freed_for_others(pulls, request.results):
+                notify(self._connection, connection, Channel.WORK)
+            ahead = pulls.look_at(self._ruled)
         return StepResult(
             accepted=frozenset(outcomes),
-            grants=tuple(grants),
-            picked=picked,
-            next_available_at=None if ahead is None else from_micros(ahead),
+            grants=tuple(pulls.grants),
+            picked=pulls.picked,
+            next_available_at=ahead,
             now=from_micros(now),
         )
 
@@ -92,13 +99,6 @@ class SqliteGrants:
         """Wake other workers for what this step made ready and did not take itself."""
         if made_ready - {(grant.job_id, to_micros(grant.scheduled_at)) for grant in grants}:
             notify(self._connection, connection, Channel.WORK)
-
-    def _rotated(self, queues: tuple[str, ...]) -> tuple[str, ...]:
-        """The queues, another one first each time, so that a full one does not starve the others."""
-        if len(queues) < 2:
-            return queues
-        self._turn = (self._turn + 1) % len(queues)
-        return queues[self._turn :] + queues[: self._turn]
 
     # --- a run --------------------------------------------------------------------------------------
 

@@ -13,14 +13,14 @@ from typing import Any
 
 from sexton.claims import Origin, Overlap
 from sexton.store.protocol import Grant
+from sexton.store.pull_turns import PRIORITIES, priorities_from
 from sexton.store.tables import from_micros
 
 LARGEST_PULL = 500
-PRIORITIES = (2, 1, 0, -1, -2)
 
-_LIVE = "NOT (origin IN (1, 2, 3))"
-_PACED = "origin IN (1, 2, 3)"
-_READY = "state = 0 AND NOT blocked"
+LIVE = "NOT (origin IN (1, 2, 3))"
+PACED = "origin IN (1, 2, 3)"
+READY = "state = 0 AND NOT blocked"
 
 GRANT_COLUMNS = (
     "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once, lease_expires_at"
@@ -30,9 +30,9 @@ _PICK = """SELECT rowid, job_id, scheduled_at, slot, overlap, origin, attempt FR
   AND (start_by IS NULL OR start_by > ?) ORDER BY available_at LIMIT ?"""
 _AHEAD = """SELECT available_at FROM claims WHERE {ready} AND {origins} AND queue = ? AND priority = ?
  AND available_at > ? ORDER BY available_at LIMIT 1"""
-_PICKS = {is_paced: _PICK.format(ready=_READY, origins=_PACED if is_paced else _LIVE) for is_paced in (False, True)}
-_AHEADS = tuple(_AHEAD.format(ready=_READY, origins=origins) for origins in (_LIVE, _PACED))
-_COUNT_PACED = f"SELECT count(*) FROM claims WHERE state = 1 AND {_PACED}"  # noqa: S608 - built from constants
+_PICKS = {is_paced: _PICK.format(ready=READY, origins=PACED if is_paced else LIVE) for is_paced in (False, True)}
+_AHEADS = tuple(_AHEAD.format(ready=READY, origins=origins) for origins in (LIVE, PACED))
+_COUNT_PACED = f"SELECT count(*) FROM claims WHERE state = 1 AND {PACED}"  # noqa: S608 - built from constants
 
 _GRANT = f"""UPDATE claims SET state = 1, attempt = attempt + 1, token = ?, worker_id = ?, granted_at = ?,
  lease_expires_at = ?, start_by = NULL, finished_at = NULL WHERE rowid = ? RETURNING {GRANT_COLUMNS}"""  # noqa: S608 - built from constants
@@ -46,11 +46,12 @@ _HOLDER = """SELECT scheduled_at, token,
 
 @dataclass(frozen=True, slots=True)
 class Puller:
-    """Who pulls, and for how long it gets what it pulls; microseconds."""
+    """Who pulls, and for how long it gets what it pulls; microseconds. ``first``: the priority that leads."""
 
     worker_id: int
     now: int
     lease: timedelta
+    first: int = PRIORITIES[0]
 
     @property
     def lease_expires_at(self) -> int:
@@ -64,7 +65,7 @@ def pull(
     room = min(room, LARGEST_PULL)
     if room <= 0 or connection.execute("SELECT 1 FROM cluster WHERE halted").fetchone():
         return [], 0
-    picked = _pick(connection, puller.now, queues, room, is_paced=is_paced)
+    picked = _pick(connection, puller, queues, room, is_paced=is_paced)
     granted: dict[int, Grant] = {}
     numbers: dict[int, tuple[list[int], list[int]]] = {}
     for claim in sorted(picked, key=lambda row: (row[2], row[1])):  # of a slot, the oldest first
@@ -124,10 +125,11 @@ def grant_of(row: Sequence[Any]) -> Grant:
 
 
 def _pick(
-    connection: sqlite3.Connection, now: int, queues: Sequence[str], room: int, *, is_paced: bool
+    connection: sqlite3.Connection, puller: Puller, queues: Sequence[str], room: int, *, is_paced: bool
 ) -> list[tuple[int, ...]]:
     picked: list[tuple[int, ...]] = []
-    for priority in PRIORITIES:
+    now = puller.now
+    for priority in priorities_from(puller.first):
         for queue in queues:
             if len(picked) < room:
                 picked += connection.execute(_PICKS[is_paced], (queue, priority, now, now, room - len(picked)))

@@ -1,4 +1,4 @@
-"""``sexton workers`` and ``sexton queues``: who pulls, and what waits."""
+"""``sexton workers``: who pulls."""
 
 from __future__ import annotations
 
@@ -22,11 +22,6 @@ _WORKER_COLUMNS = (
     ),
     Column("pid", gives_way=5),
 )
-_QUEUE_COLUMNS = (
-    *(Column("name", "queue", folds=True), Column("due", align="right"), "oldest", Column("ahead", align="right")),
-    *(Column("catch_up", "catch-up", align="right"), Column("workers", align="right")),
-    *(Column("busy", align="right"), Column("slots", align="right")),
-)
 
 
 def workers(
@@ -43,10 +38,3 @@ def workers(
 def _worker_row(worker: WorkerView) -> dict[str, Any]:
     row = {field.name: getattr(worker, field.name) for field in dataclasses.fields(worker)}
     return {**row, "state": worker_state(worker)}
-
-
-def queues(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
-    """List the queues: what is due, since when, what was written ahead, and who serves it."""
-    with open_cluster(ctx, read_only=True) as store:
-        rows = store.reads.queues()
-    print_rows(rows, output, _QUEUE_COLUMNS, empty="no queue has a claim or a worker")

@@ -1,0 +1,97 @@
+"""``sexton queues``: what waits in each queue, who serves it, and the limits an operator gave it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from sexton.cluster_views import QueueView
+from sexton.errors import InvalidOption, InvalidSetting
+from sexton.queue_rules import rate_of, slots_of
+from sexton_tui.actor import actor
+from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
+
+_COLUMNS = (
+    *(Column("name", "queue", folds=True), Column("due", align="right"), "oldest", Column("ahead", align="right")),
+    *(Column("catch_up", "catch-up", align="right"), Column("running", align="right")),
+    *(Column("limit_text", "limit", align="right"), Column("rate_text", "rate", align="right")),
+    *(Column("workers", align="right"), Column("busy", align="right"), Column("slots", align="right")),
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+queues = typer.Typer(
+    help="List the queues; `set` limits what runs of one at once, and how many start a second.",
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@queues.callback(invoke_without_command=True)
+def _list_without_a_command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
+    if ctx.invoked_subcommand is None:
+        list_queues(ctx, output)
+
+
+@queues.command("list")
+def list_queues(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
+    """List the queues: what is due, since when, what was written ahead, what runs, its limits, who serves it."""
+    with open_cluster(ctx, read_only=True) as store:
+        rows = [_row(queue, output) for queue in store.reads.queues()]
+    print_rows(rows, output, _COLUMNS, empty="no queue has a claim, a limit or a worker")
+
+
+def _row(queue: QueueView, output: Output) -> dict[str, Any]:
+    """``slots`` and ``busy`` are the workers'; ``limit`` and ``rate`` (grants a second) the queue's."""
+    row = {field.name: getattr(queue, field.name) for field in dataclasses.fields(queue) if field.name != "rule"}
+    row |= {"limit": queue.rule.slots, "rate": queue.rule.rate}
+    if output is Output.TABLE:
+        words = queue.rule.words()
+        row |= {"limit_text": "-" if queue.rule.slots is None else words["slots"]}
+        row |= {"rate_text": "-" if queue.rule.rate is None else words["rate"]}
+    return row
+
+
+@queues.command("set")
+def set_queue(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The queue, as jobs and workers name it.")],
+    slots: Annotated[
+        str | None,
+        typer.Option("--slots", metavar="N|none", help="How many of its claims run at once in the whole cluster."),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="10/s|600/m|none", help="How many of its claims start at most.")
+    ] = None,
+) -> None:
+    """Limit a queue for the whole cluster, or lift its limits with `none`; recorded with who did it."""
+    if not _NAME.fullmatch(name):
+        raise InvalidOption(
+            f"{printable(name[:120])!r} is no name of a queue",
+            hint="names are ASCII letters, digits, '.', '_' and '-', at most 100, the first a letter or digit",
+        )
+    limits = {key: text for key, text in (("slots", slots), ("rate", rate)) if text is not None}
+    if not limits:
+        raise InvalidOption(f"nothing to set for queue {name}", hint="give --slots N or --rate 10/s; none lifts a limit")
+    _check(limits)
+    with open_cluster(ctx) as store:
+        change = store.edits.set_queue_rule(name, limits, actor())
+        is_served = any(queue.name == name and queue.workers for queue in store.reads.queues())
+        is_named = is_served or any(job.definition.queue == name for job in store.edits.current_jobs())
+    words, same = change.after.words(), " (as before)" if change.before == change.after else ""
+    print(f"queue {name}: slots {words['slots']}, rate {words['rate']}{same}")
+    if change.after and not is_named:
+        print(f"no job and no worker names queue {name} yet; is it spelled right?", file=sys.stderr)
+
+
+def _check(limits: dict[str, str]) -> None:
+    for key, read in (("slots", slots_of), ("rate", rate_of)):
+        if key in limits:
+            try:
+                read(limits[key])
+            except InvalidSetting as error:
+                raise InvalidOption(f"--{key}: {error}") from None
