@@ -72,6 +72,7 @@ class ProcessSettings:
     drain: timedelta
     log: LogFormat
     allow: tuple[str, ...] | None
+    secrets: str | None  # a folder of files, of which jobs may name some
     python_recycle_runs: int | None
     python_recycle_memory: int | None
     coordinator_access: CoordinatorAccess
@@ -155,6 +156,7 @@ def _defaults() -> dict[str, Any]:
         "http": None,
         "log": LogFormat.CONSOLE,
         "allow": None,
+        "secrets": None,
         "python_recycle_runs": RECYCLE_RUNS,
         "python_recycle_memory": RECYCLE_MEMORY,
     }
@@ -381,6 +383,7 @@ _READINGS: dict[str, Callable[[object], Any]] = {
     "http": _http,
     "log": _log,
     "allow": _list,
+    "secrets": _path,
     "python_recycle_runs": _recycle_runs,
     "python_recycle_memory": _recycle_memory,
 }

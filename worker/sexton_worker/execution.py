@@ -16,7 +16,7 @@ class RunOrder:
     """A grant to be run. ``deadline`` (UTC, database time) is what the job is told; ``rules.max_runtime`` counts
     from the start. ``begin_by`` (elapsed seconds): after that the claim's lease may be another's.
 
-    The execution adds, once it has read the job's secrets: ``secrets``, in all the forms that nothing which leaves the
+    The execution adds, once it has read the job's secrets: ``secrets``, their values, which nothing that leaves the
     worker may show (``core/secret_masks.py``); ``peer``: what tells runs of one target that take as long apart."""
 
     grant: Grant

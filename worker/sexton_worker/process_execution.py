@@ -15,8 +15,8 @@ from sexton.clock import Clock, Wakeup
 from sexton.job_rules import NO_LIMITS as NO_RUN_LIMITS
 from sexton.targets import PythonTarget
 from sexton_worker.core.allow_list import refusal
-from sexton_worker.core.masking import masked_text
 from sexton_worker.core.runs import EndedRun, StopReason
+from sexton_worker.core.secret_masks import SecretMask
 from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.command_runs import CommandRuns
@@ -111,7 +111,7 @@ class ProcessExecution:
 
     def _tell(self, ended: EndedRun) -> None:
         if (hidden := self._hidden.pop(ended.token, None)) and ended.error:
-            ended = dataclasses.replace(ended, error=masked_text(ended.error, hidden))
+            ended = dataclasses.replace(ended, error=SecretMask(hidden).hide_in_text(ended.error))
         if not self._ended:
             self._wakeup.set()  # once: whoever is woken takes all there are by then
         self._ended.append(ended)

@@ -36,6 +36,7 @@ from sexton_worker.lease_guard import LeaseGuard
 from sexton_worker.loop import WorkerLoop, WorkerSettings
 from sexton_worker.process_execution import ProcessExecution
 from sexton_worker.targets.environment import WORKER_NAME
+from sexton_worker.targets.secrets import Secrets
 
 HEARTBEAT_ANSWER_SECONDS = 5.0  # sooner than a lease runs out, so that its end is noticed
 RETRY_SECONDS = 1.0
@@ -48,7 +49,8 @@ def default_slots() -> int:
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a worker process is told. ``allow``: commands and modules it may run, None for all."""
+    """What a worker process is told. ``allow``: what it may run, None for all; ``secrets``: a folder, see
+    ``targets/secrets.py``, None for the usual one."""
 
     database_url: str
     name: str
@@ -57,6 +59,7 @@ class WorkerOptions:
     poll: timedelta = timedelta(seconds=5)
     drain: timedelta = timedelta(seconds=30)
     allow: tuple[str, ...] | None = None
+    secrets: str | None = None
     python_recycle_runs: int | None = RECYCLE_RUNS
     python_recycle_memory: int | None = RECYCLE_MEMORY  # bytes
 
@@ -71,8 +74,9 @@ class Worker:
         self._book = LeaseBook()
         environment = {**os.environ, WORKER_NAME: options.name}
         wear = WearLimits(options.python_recycle_runs, options.python_recycle_memory)
+        secrets = Secrets(os.environ, options.secrets)
         self._execution = ProcessExecution(
-            clock, self._wakeup, slots, environment, options.allow, wear, self._book.binding
+            clock, self._wakeup, slots, environment, options.allow, wear, self._book.binding, secrets
         )
         # Each connects at its first call, in the thread that uses it.
         self._store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))

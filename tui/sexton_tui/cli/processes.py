@@ -83,6 +83,7 @@ def worker(
             poll=settings.poll,
             drain=settings.drain,
             allow=settings.allow,
+            secrets=settings.secrets,
             python_recycle_runs=settings.python_recycle_runs,
             python_recycle_memory=settings.python_recycle_memory,
         )

@@ -1,7 +1,8 @@
-"""In which forms a secret may stand in what a run says; ``masking`` hides each of them.
+"""What a run's secrets look like in its output, and the mark that stands there instead.
 
-As it is, line by line, and as JSON, an address (percent-encoded) and Base64 write it. One that the job changed in
-another way is not found: masking is care, not proof.
+A secret is found as it is, line by line, and as JSON, an address (percent-encoded) and Base64 write it. It is not found
+where the job changed it in another way: masking is care, not proof. One shorter than ``SHORTEST`` would hide half of
+any text, and is left alone. How a stream is masked piece by piece is in ``masking``, which the zygote loads too.
 """
 
 from __future__ import annotations
@@ -10,15 +11,49 @@ import base64
 import json
 from collections.abc import Iterable
 
+from sexton_worker.core.masking import MASK, SHORTEST, Masker, masked, masked_text
+
+MARK = MASK
+
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-def masked_forms(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
-    """All that is to be hidden of these, in a fixed order; too short ones are for ``masking`` to leave out."""
-    return tuple(sorted({form for secret in secrets for form in _forms_of(secret)}))
+class SecretMask:
+    """Hides these secrets. ``hide`` takes whole texts, ``feed`` a stream piece by piece.
+
+    ``longest``: how long, in bytes, the longest thing that is hidden is; 0: nothing is.
+    """
+
+    def __init__(self, secrets: Iterable[bytes]) -> None:
+        self.forms = forms_of_all(secrets)
+        self.longest = max(map(len, self.forms), default=0)
+        self._masker = Masker(self.forms)
+
+    def hide(self, data: bytes) -> bytes:
+        """``data`` with the mark in place of every secret."""
+        return masked(data, self.forms)
+
+    def hide_in_text(self, text: str) -> str:
+        """The same for a text; halves of characters stay."""
+        return masked_text(text, self.forms)
+
+    def feed(self, piece: bytes) -> bytes:
+        """The next piece of a stream, masked, without an end that may be the beginning of a secret: that is held back
+        until it is known."""
+        return self._masker.feed(piece)
+
+    def rest(self) -> bytes:
+        """What is held back; the stream has ended."""
+        return self._masker.finish()
 
 
-def _forms_of(secret: bytes) -> set[bytes]:
+def forms_of_all(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
+    """How any of them may stand in an output."""
+    return tuple(sorted({form for secret in secrets for form in forms_of(secret)}))
+
+
+def forms_of(secret: bytes) -> set[bytes]:
+    """How a secret may stand in an output."""
     lines = {secret, secret.strip(), *(line.strip() for line in secret.splitlines())}
     forms = set(lines)
     for line in lines:
@@ -26,8 +61,9 @@ def _forms_of(secret: bytes) -> set[bytes]:
         for is_ascii in (True, False):
             quoted = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
             forms.add(quoted.encode("utf-8", "surrogateescape"))
-        forms |= {_percent_encoded(line, b""), _percent_encoded(line, b"/"), base64.b64encode(line)}
-    return forms - {b""}
+        forms |= {_percent_encoded(line, b""), _percent_encoded(line, b"/")}
+        forms.add(base64.b64encode(line))
+    return {form for form in forms if len(form) >= SHORTEST}
 
 
 def _percent_encoded(data: bytes, kept: bytes) -> bytes:

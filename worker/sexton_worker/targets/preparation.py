@@ -18,7 +18,6 @@ from sexton.job_rules import NO_LIMITS
 from sexton.jobs import RunRules
 from sexton.targets import CeleryTarget, HttpTarget, PythonTarget
 from sexton.text_templates import SECRET, filled, secrets_in
-from sexton_worker.core.secret_masks import masked_forms
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets import celery_call, http_call
 from sexton_worker.targets.secrets import Secrets
@@ -53,7 +52,7 @@ class Preparation:
             return order
         values = self._read(names)
         full = {name: _filled(text, values) for name, text in env.items()}
-        return dataclasses.replace(order, rules=dataclasses.replace(order.rules, env=full), secrets=_hidden(values))
+        return dataclasses.replace(order, rules=dataclasses.replace(order.rules, env=full), secrets=_bytes(values))
 
     def _request(self, order: RunOrder, target: HttpTarget) -> tuple[RunOrder, PythonTarget]:
         texts = (target.url, *target.headers.values(), target.body or "")
@@ -104,7 +103,7 @@ class Preparation:
                 if len(self._known) > CACHED:
                     self._known.popitem(last=False)
         _, rules, call, peer = known
-        return dataclasses.replace(order, rules=rules, secrets=_hidden(secrets), peer=peer), call
+        return dataclasses.replace(order, rules=rules, secrets=_bytes(secrets), peer=peer), call
 
     def _read(self, names: Sequence[str]) -> dict[str, str]:
         return {name: self._secrets.read(name) for name in names}
@@ -122,5 +121,5 @@ def _filled_address(text: str, secrets: Mapping[str, str]) -> str:
     return full
 
 
-def _hidden(secrets: Mapping[str, str]) -> tuple[bytes, ...]:
-    return masked_forms(map(os.fsencode, secrets.values())) if secrets else ()
+def _bytes(secrets: Mapping[str, str]) -> tuple[bytes, ...]:
+    return tuple(map(os.fsencode, secrets.values()))

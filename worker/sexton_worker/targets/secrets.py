@@ -13,6 +13,7 @@ import stat
 from collections.abc import Mapping
 
 PREFIX = "SEXTON_SECRET_"
+USUAL_FOLDER = "/run/secrets"  # where containers find theirs
 LARGEST = 64 * 1024  # bytes
 
 
@@ -21,11 +22,11 @@ class NoSecret(Exception):
 
 
 class Secrets:
-    """Those of one worker. ``folder`` None: there are no files."""
+    """Those of one worker. ``folder`` None: the usual one, if it is there."""
 
     def __init__(self, environ: Mapping[str, str], folder: str | None = None) -> None:
         self._variables = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
-        self._folder = folder
+        self._folder = folder or (USUAL_FOLDER if os.path.isdir(USUAL_FOLDER) else None)
 
     def read(self, name: str) -> str:
         """Its value, a file's without its last line end. Raises ``NoSecret``."""
