@@ -32,6 +32,15 @@ settings.load_profile("sexton")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tries", type=int, default=1, help="how often each trial of tests/faults kills, freezes, stops")
+    parser.addoption(
+        "--soak", type=float, default=0.0, help="minutes that long trials last; 0: as short as CI has them"
+    )
+
+
+@pytest.fixture
+def soak(request: pytest.FixtureRequest) -> float:
+    """For how many minutes a trial of `make soak` goes on; 0 where nobody asked for that."""
+    return float(request.config.getoption("soak"))
 
 
 @pytest.fixture

@@ -106,8 +106,9 @@ def wait_for_ever(note: str | None = None) -> None:
 
 
 def wait_for_file(note: str, gate: str) -> None:
-    """Write the process id into the file `note`; return once there is the file `gate`."""
-    Path(note).write_text(str(os.getpid()))
+    """Add the process id as a line to the file `note`; return once there is the file `gate`."""
+    with Path(note).open("a") as file:
+        file.write(f"{os.getpid()}\n")
     while not Path(gate).exists():
         time.sleep(0.05)
 
