@@ -60,7 +60,7 @@ dst: {gap: shift, overlap: first}
 exclude: {dates: [], weekdays: [], holidays: []}
 http: {method: POST, url:, headers: {}, body: null, expect: [200, 202, 204],
   expect_body: null, timeout: 30s, redirects: same-host}
-celery: {broker:, task:, queue: celery, wait: false}
+celery: {broker:, task:, queue: celery, wait: false, backend: null}
 limits: {memory:, cpu_time:, open_files:}
 concurrency_key: {key:, limit: 1}
 alert: {late: null, failures: null}

@@ -82,11 +82,7 @@ def test_every_expression_that_is_a_case_is_valid_in_an_editor() -> None:
 def test_a_key_that_is_not_there_and_one_of_a_later_version_are_refused() -> None:
     assert not editor_refuses(JOB.format("queue: q"))
     assert editor_refuses(JOB.format("queues: q"))
-    for name, value in (
-        ("alert", "{late: 5m}"),
-        ("env", "{A: '${secret:x}'}"),
-    ):
-        assert editor_refuses(JOB.format(f"{name}: {value}")), name
+    assert editor_refuses(JOB.format("alert: {late: 5m}"))
 
 
 @pytest.mark.parametrize("key", [key for key in JOB_KEYS if key.default], ids=lambda key: key.name)

@@ -14,7 +14,7 @@ from sexton.jobfiles.secret_texts import HIDDEN, looks_secret, shown_text
 
 _ADDRESS = Text(
     longest=8_192,
-    pattern=r"https?://[^\s/?#]+(?:[/?#]\S*)?",
+    pattern=r"https?://[^\s/?#]+(?:[/?#]\S*)?|\$\{secret:[^}\s]*\}\S*",
     wanted="an http or https address, such as https://billing.internal/run",
 )
 _EXPRESSION = Text(longest=1_000, shortest=1, wanted='a regular expression, such as \'"status": *"ok"\'')

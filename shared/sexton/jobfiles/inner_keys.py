@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from sexton.jobfiles.gap_readings import Headers, WithSecrets, template
 from sexton.jobfiles.http_readings import HEADER_NAME, HEADER_VALUE, Address, Expression, Unrepeated
 from sexton.jobfiles.key_tables import Key
 from sexton.jobfiles.readings import Choice, Flag, ListOf, MapOf, OrNull, Text, Whole
@@ -15,16 +16,26 @@ _MILLISECOND = timedelta(milliseconds=1)
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 _REDIRECTS = ("same-host", "all", "none")
 
+
+def _celery_address(whose: str) -> WithSecrets:
+    address = Text(
+        longest=8_192,
+        pattern=r"[a-z][a-z0-9+.-]*://\S*|\$\{secret:[^}\s]*\}\S*",
+        wanted=f"{whose} address, such as redis://broker/0",
+    )
+    return WithSecrets(Unrepeated(address))
+
+
 HTTP_KEYS = (
     Key("method", Choice({method: method for method in _METHODS}), "POST", "The method of the request."),
-    Key("url", Unrepeated(Address()), "", "Where to.", example="https://billing.internal/run"),
+    Key("url", template(Unrepeated(Address())), "", "Where to.", example="https://billing.internal/run"),
     Key(
         "headers",
-        MapOf(Unrepeated(HEADER_VALUE), HEADER_NAME, "a name of a header", longest=100),
+        Headers(MapOf(template(Unrepeated(HEADER_VALUE)), HEADER_NAME, "a name of a header", longest=100)),
         "{}",
         "Headers of the request, beside those that carry job, tick, attempt and token.",
     ),
-    Key("body", OrNull(Text(longest=1_048_576)), "null", "What is sent."),
+    Key("body", OrNull(template(Text(longest=1_048_576))), "null", "What is sent."),
     Key(
         "expect",
         ListOf(Whole(100, 599), shortest=1, longest=100, wanted="a list of status codes"),
@@ -47,19 +58,7 @@ HTTP_KEYS = (
 )
 
 CELERY_KEYS = (
-    Key(
-        "broker",
-        Unrepeated(
-            Text(
-                longest=8_192,
-                pattern=r"[a-z][a-z0-9+.-]*://\S+",
-                wanted="a broker's address, such as redis://broker/0",
-            )
-        ),
-        "",
-        "The address of the broker.",
-        example="redis://broker/0",
-    ),
+    Key("broker", _celery_address("a broker's"), "", "The address of the broker.", example="redis://broker/0"),
     Key(
         "task",
         Text(longest=400, pattern=r"[A-Za-z_][A-Za-z0-9_.-]*", wanted="a task's name, such as billing.nightly"),
@@ -69,6 +68,12 @@ CELERY_KEYS = (
     ),
     Key("queue", Text(longest=200, shortest=1, wanted="a queue's name"), "celery", "The queue of Celery."),
     Key("wait", Flag(), "false", "Whether the run lasts until the task has ended."),
+    Key(
+        "backend",
+        OrNull(_celery_address("a result backend's")),
+        "null",
+        "Where results are, for `wait: true`; null is the broker, if it keeps results too.",
+    ),
 )
 
 LIMIT_KEYS = (

@@ -16,9 +16,11 @@ from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.job_rules import CatchUpOrder, MissedPolicy
 from sexton.jobfiles.between_keys import TARGETS
 from sexton.jobfiles.day_readings import Day, Region, Weekday
+from sexton.jobfiles.gap_readings import WithSecrets
+from sexton.jobfiles.http_readings import Unrepeated
 from sexton.jobfiles.inner_keys import ALERT_KEYS, CELERY_KEYS, CONCURRENCY_KEYS, HTTP_KEYS, LIMIT_KEYS
 from sexton.jobfiles.key_tables import Key, TableOf, keys_meant, place_of, read_keys, unknown_key
-from sexton.jobfiles.later_readings import EnvValue, Later
+from sexton.jobfiles.later_readings import Later
 from sexton.jobfiles.nodes import Node
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import (
@@ -255,9 +257,9 @@ _WHAT_KEYS = (
     ),
     Key(
         "env",
-        MapOf(EnvValue(), r"[^=\x00]{1,200}", "a name of a variable"),
+        MapOf(WithSecrets(Unrepeated(Text(longest=131_072))), r"[^=\x00]{1,200}", "a name of a variable"),
         "{}",
-        "Added to a clean environment; values are strings.",
+        "Added to a clean environment; values are strings, and may hold `${secret:NAME}`.",
     ),
     Key("cwd", OrNull(Text(longest=4_096, shortest=1, wanted="a folder")), "null", "The folder to start in."),
     Key("stdin", OrNull(Text(longest=1_048_576)), "null", "What commands and shell scripts read."),
