@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Engine, create_engine, event, func, insert, select, update
 from sqlalchemy.pool import NullPool
 
-from sexton.claims import ARROWS, Origin, Overlap, State
+from sexton.claims import ARROWS, RERUN_ARROWS, Origin, Overlap, State
 from sexton.store.tables import claims, cluster, counters, outputs, runs, slots
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -115,10 +115,11 @@ class ClaimRows:
 
     # ---------------------------------------------------------------------------------------- guards
 
-    def guard_arrows(self) -> None:
-        """From now on refuse every change of state that is not an arrow, and a ready or parked claim with a token."""
+    def guard_arrows(self, *, on_request: bool = False) -> None:
+        """From now on refuse every change of state that is not an arrow (``on_request``: or a rerun), and a ready or
+        parked claim with a token."""
         with self.engine.begin() as connection:
-            for statement in _guard(connection.dialect.name):
+            for statement in _guard(connection.dialect.name, ARROWS | RERUN_ARROWS if on_request else ARROWS):
                 connection.exec_driver_sql(statement)
 
     def assert_slots_are_held_rightly(self) -> None:
@@ -164,8 +165,8 @@ def _engine(url: str) -> Engine:
     return engine
 
 
-def _guard(dialect: str) -> Iterator[str]:
-    allowed = ", ".join(str(old * 100 + new) for old, new in sorted(ARROWS))
+def _guard(dialect: str, arrows: frozenset[tuple[State, State]]) -> Iterator[str]:
+    allowed = ", ".join(str(old * 100 + new) for old, new in sorted(arrows))
     wrong = f"""(OLD.state <> NEW.state AND OLD.state * 100 + NEW.state NOT IN ({allowed}))
         OR (NEW.state IN (0, 2) AND NEW.token IS NOT NULL) OR (NEW.state = 1 AND NEW.token IS NULL)"""
     if dialect == "sqlite":

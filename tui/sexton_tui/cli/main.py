@@ -61,6 +61,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("trigger", f"{_CLI}.operate:trigger", "Run a job now, beside its schedule."),
     Command("pause", f"{_CLI}.operate:pause", "Stop a job's grants and claims until it is resumed."),
     Command("resume", f"{_CLI}.operate:resume", "End a job's pause or quarantine."),
+    Command("cancel", f"{_CLI}.stopping:cancel", "Stop a tick's run, or all of a job's."),
+    Command("rerun", f"{_CLI}.stopping:rerun", "Run a tick that has ended once more."),
     Command("takeovers", f"{_CLI}.listings.takeovers:takeovers", "Each takeover, its gap, and what it decided."),
     Command("cluster", f"{_CLI}.listings.cluster:cluster", "Leader, term, and the other nodes."),
     Command("workers", f"{_CLI}.listings.workers:workers", "The workers, their queues and slots."),

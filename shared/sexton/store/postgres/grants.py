@@ -48,6 +48,7 @@ _MARK_STARTED = b"""UPDATE claims c SET started_at = coalesce(c.started_at, stat
  RETURNING c.token"""
 _COUNT_STALE = b"""INSERT INTO counters (name, value) VALUES ('stale_results', %s)
  ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"""
+_NOTIFY_STOPS = f"SELECT pg_notify('{Channel.STOPS.value}', '')".encode()
 _NOTIFY_WORK = f"SELECT pg_notify('{Channel.WORK.value}', '')".encode()
 
 
@@ -111,6 +112,8 @@ class PostgresGrants:
             self._connection.unless_contended(lambda: self._execute(_COUNT_STALE, (refused,)), None)
         if _leaves_work(request.results, first.outcomes, first.woken, grants):
             self._connection.unless_contended(lambda: self._execute(_NOTIFY_WORK), None)
+        if State.CANCELLED in first.outcomes.values():  # somebody may wait for it
+            self._connection.unless_contended(lambda: self._execute(_NOTIFY_STOPS), None)
         return StepResult(frozenset(first.outcomes), grants, picked, first.next_available_at, first.now)
 
     def _complete_and_pull(self, request: StepRequest, queues: tuple[str, ...]) -> _Committed:

@@ -11,6 +11,7 @@ from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edits import PostgresEdits
 from sexton.store.postgres.grants import PostgresGrants
 from sexton.store.postgres.listening import PostgresListener
+from sexton.store.postgres.operations import PostgresOperations
 from sexton.store.postgres.terms import PostgresTerms
 from sexton.store.postgres.ticks import PostgresTicks
 from sexton.store.protocol import Channel, Listener
@@ -38,6 +39,10 @@ class PostgresStore:
     @cached_property
     def grants(self) -> PostgresGrants:
         return PostgresGrants(self.connection)
+
+    @cached_property
+    def operations(self) -> PostgresOperations:
+        return PostgresOperations(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

@@ -44,6 +44,14 @@ from sexton.store.protocol.grants import (
     StepResult,
     StopRequests,
 )
+from sexton.store.protocol.operations import (
+    DrainAsked,
+    OperationStore,
+    Rerun,
+    StopOutcome,
+    StoppedClaim,
+    WorkerChoice,
+)
 from sexton.store.protocol.terms import TermStore
 from sexton.store.protocol.ticks import (
     CursorsRead,
@@ -63,6 +71,7 @@ __all__ = [
     "Channel",
     "CurrentJob",
     "CursorsRead",
+    "DrainAsked",
     "EditConditions",
     "EditStore",
     "Grant",
@@ -75,18 +84,23 @@ __all__ = [
     "LateClaimRow",
     "LateJobRow",
     "Listener",
+    "OperationStore",
     "Renewal",
     "Requeued",
+    "Rerun",
     "RevisionRow",
     "RunResult",
     "StepRequest",
     "StepResult",
+    "StopOutcome",
     "StopRequests",
+    "StoppedClaim",
     "Store",
     "StoreOptions",
     "TermStore",
     "TickStore",
     "Triggered",
+    "WorkerChoice",
 ]
 
 
@@ -118,6 +132,9 @@ class Store(Protocol):
 
     @property
     def grants(self) -> GrantStore: ...
+
+    @property
+    def operations(self) -> OperationStore: ...
 
     @property
     def reads(self) -> LedgerReader: ...

@@ -84,6 +84,8 @@ class SqliteGrants:
                 if result.retry_at is None and outcomes.get(result.token) == State.READY
             }
             self._tell_of(connection, promoted | given_back, pulls.grants)
+            if State.CANCELLED in outcomes.values():  # somebody may wait for it
+                notify(self._connection, connection, Channel.STOPS)
             if freed_for_others(pulls, request.results):
                 notify(self._connection, connection, Channel.WORK)
             ahead = pulls.look_at(self._ruled)

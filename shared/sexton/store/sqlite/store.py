@@ -13,6 +13,7 @@ from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.edits import SqliteEdits
 from sexton.store.sqlite.grants import SqliteGrants
 from sexton.store.sqlite.listening import FileListener, MemoryListener
+from sexton.store.sqlite.operations import SqliteOperations
 from sexton.store.sqlite.terms import SqliteTerms
 from sexton.store.sqlite.ticks import SqliteTicks
 
@@ -38,6 +39,10 @@ class SqliteStore:
     @cached_property
     def grants(self) -> SqliteGrants:
         return SqliteGrants(self.connection)
+
+    @cached_property
+    def operations(self) -> SqliteOperations:
+        return SqliteOperations(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

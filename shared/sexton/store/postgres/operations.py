@@ -1,0 +1,193 @@
+"""What operators do to claims and workers, on PostgreSQL: `PostgresOperations` implements `protocol.OperationStore`.
+
+The claims are locked first, in the order of their ticks. Whoever pulls or completes one of them meanwhile was before,
+and the lock returns what it made of the claim, or comes after, and finds what was decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from sexton.claims import State
+from sexton.errors import NotFound
+from sexton.store.operation_rules import (
+    HEARD_WITHIN,
+    cancel_detail,
+    check_rerun,
+    drain_detail,
+    instant_text,
+    is_chosen,
+    no_claim,
+    stop_outcome,
+    stop_reason,
+)
+from sexton.store.postgres import completion
+from sexton.store.postgres.edit_routine import LIMITS
+from sexton.store.protocol.operations import DrainAsked, Rerun, StopOutcome, StoppedClaim, WorkerChoice
+
+if TYPE_CHECKING:
+    from sexton.store.postgres.connection import PostgresConnection
+
+_LOCK_JOB = """
+SELECT scheduled_at, state, cancel_requested, token, attempt FROM claims
+WHERE job_id = %(job)s AND state = ANY (%(states)s::smallint[]) AND scheduled_at <= statement_timestamp()
+ORDER BY scheduled_at FOR UPDATE
+"""
+_LOCK_ONE = """
+SELECT scheduled_at, state, cancel_requested, token, attempt FROM claims
+WHERE job_id = %(job)s AND scheduled_at = %(tick)s FOR UPDATE
+"""
+_CANCEL = """
+UPDATE claims SET state = 7, finished_at = statement_timestamp(), reason = %(reason)s, start_by = NULL, blocked = false
+WHERE job_id = %(job)s AND scheduled_at = ANY (%(ticks)s::timestamptz[]) AND state IN (0, 2)
+"""
+_ASK = """
+UPDATE claims SET cancel_requested = true, reason = %(reason)s
+WHERE job_id = %(job)s AND scheduled_at = ANY (%(ticks)s::timestamptz[]) AND state = 1
+"""
+_STATES = "SELECT scheduled_at, state FROM claims WHERE job_id = %s AND scheduled_at = ANY (%s::timestamptz[])"
+_UNENDED = """
+SELECT scheduled_at, state FROM claims
+WHERE job_id = %s AND state IN (0, 1, 2) AND scheduled_at <= statement_timestamp() ORDER BY scheduled_at
+"""
+_JOB = "SELECT name, statement_timestamp() FROM jobs WHERE job_id = %s"
+_LOCK_ENDED = """
+SELECT c.state, c.revision, c.attempt, c.origin, j.name, j.retired_at IS NOT NULL, j.paused_at IS NOT NULL
+FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.job_id = %s AND c.scheduled_at = %s FOR UPDATE OF c
+"""
+# Paused claims wait for the end of the pause, as those that are written meanwhile.
+_RERUN = """
+UPDATE claims c SET state = 0, available_at = statement_timestamp(), start_by = NULL, retries = 0, losses = 0,
+  overlap = CASE WHEN c.overlap = 0 THEN 0 ELSE 2 END, slot = coalesce(j.slot, j.job_id), token = NULL,
+  worker_id = NULL, granted_at = NULL, lease_expires_at = NULL, started_at = NULL, finished_at = NULL,
+  cancel_requested = false, reason = NULL, blocked = j.paused_at IS NOT NULL AND c.origin <> 4
+FROM jobs j WHERE j.job_id = c.job_id AND c.job_id = %s AND c.scheduled_at = %s
+"""
+_WORKERS = """
+SELECT worker_id, name, version, queues, drain_requested FROM workers
+WHERE stopped_at IS NULL AND seen_at > statement_timestamp() - %s ORDER BY name, worker_id
+"""
+_DRAIN = """
+UPDATE workers SET drain_requested = %s
+WHERE worker_id = ANY (%s::bigint[]) AND stopped_at IS NULL AND drain_requested <> %s RETURNING worker_id
+"""
+_EVENT = """
+INSERT INTO events (at, actor, action, job_id, detail) VALUES (clock_timestamp(), %s, %s, %s, %s)
+"""
+_NOTIFY_STOPS = "SELECT pg_notify('sexton_stops', '')"
+_NOTIFY_WORK = "SELECT pg_notify('sexton_work', '')"
+
+
+class PostgresOperations:
+    """Implements ``OperationStore``."""
+
+    def __init__(self, connection: PostgresConnection) -> None:
+        self._connection = connection
+
+    # --- cancel -------------------------------------------------------------------------------------
+
+    def cancel(
+        self, job_id: int, actor: str, reason: str, tick: datetime | None = None, *, running_only: bool = False
+    ) -> tuple[StoppedClaim, ...]:
+        return self._connection.retrying(
+            lambda: self._cancel(job_id, actor, reason, tick, running_only), "cancelling these runs"
+        )
+
+    def _cancel(
+        self, job_id: int, actor: str, reason: str, tick: datetime | None, running_only: bool
+    ) -> tuple[StoppedClaim, ...]:
+        states = [State.RUNNING] if running_only else [State.READY, State.RUNNING, State.PARKED]
+        values = {"job": job_id, "tick": tick, "states": [int(state) for state in states]}
+        with self._connection.transaction(LIMITS) as connection:
+            name, now = _job(connection, job_id)
+            rows = connection.execute(_LOCK_JOB if tick is None else _LOCK_ONE, values).fetchall()
+            if tick is not None and not rows:
+                raise no_claim(name, tick, now)
+            stopped = tuple(
+                StoppedClaim(at, State(state), stop_outcome(State(state), is_asked), token, attempt)
+                for at, state, is_asked, token, attempt in rows
+            )
+            ended = self._write(connection, _CANCEL, job_id, stopped, StopOutcome.CANCELLED, actor, reason)
+            asked = self._write(connection, _ASK, job_id, stopped, StopOutcome.ASKED, actor, reason)
+            if ended:
+                # A claim that was promoted and had not taken its slot yet: the next one may.
+                completion.promote_after(connection, [(job_id, at) for at in ended])
+                connection.execute(_NOTIFY_WORK)
+            if asked:
+                connection.execute(_NOTIFY_STOPS)
+            detail = cancel_detail(name, stopped, reason)
+            if detail is not None:
+                connection.execute(_EVENT, [actor, "job.cancelled", job_id, _json(detail)])
+        return stopped
+
+    def _write(
+        self,
+        connection: psycopg.Connection[Any],
+        statement: str,
+        job_id: int,
+        stopped: Sequence[StoppedClaim],
+        outcome: StopOutcome,
+        actor: str,
+        reason: str,
+    ) -> list[datetime]:
+        ticks = [one.scheduled_at for one in stopped if one.outcome is outcome]
+        if ticks:
+            said = stop_reason(outcome, actor, reason)
+            connection.execute(statement, {"job": job_id, "ticks": ticks, "reason": said})
+        return ticks
+
+    def states(self, job_id: int, ticks: Sequence[datetime] | None = None) -> dict[datetime, State]:
+        with self._connection.autocommit() as connection:
+            if ticks is None:
+                rows = connection.execute(_UNENDED, [job_id]).fetchall()
+            else:
+                rows = connection.execute(_STATES, [job_id, list(ticks)]).fetchall()
+        return {at: State(state) for at, state in rows}
+
+    # --- rerun --------------------------------------------------------------------------------------
+
+    def rerun(self, job_id: int, tick: datetime, actor: str, reason: str) -> Rerun:
+        return self._connection.retrying(lambda: self._rerun(job_id, tick, actor, reason), "running this tick again")
+
+    def _rerun(self, job_id: int, tick: datetime, actor: str, reason: str) -> Rerun:
+        with self._connection.transaction(LIMITS) as connection:
+            row = connection.execute(_LOCK_ENDED, [job_id, tick]).fetchone()
+            if row is None:
+                raise no_claim(_job(connection, job_id)[0], tick, _job(connection, job_id)[1])
+            was, revision, attempt, origin, name, is_retired, is_paused = row
+            check_rerun(name, tick, State(was), is_retired)
+            connection.execute(_RERUN, [job_id, tick])
+            detail = {"job": name, "scheduled_at": instant_text(tick), "was": State(was).word, "reason": reason}
+            connection.execute(_EVENT, [actor, "job.rerun", job_id, _json(detail)])
+            connection.execute(_NOTIFY_WORK)
+        return Rerun(tick, State(was), revision, attempt, is_paused and origin != 4)
+
+    # --- drain --------------------------------------------------------------------------------------
+
+    def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
+        with self._connection.transaction(LIMITS) as connection:
+            rows = connection.execute(_WORKERS, [HEARD_WITHIN]).fetchall()
+            chosen = {row[0]: row[1] for row in rows if is_chosen(choice, row[1], row[2], row[3])}
+            changed = {row[0] for row in connection.execute(_DRAIN, [asked, list(chosen), asked]).fetchall()}
+            if changed:
+                detail = drain_detail(choice, [name for key, name in chosen.items() if key in changed])
+                action = "workers.asked_to_drain" if asked else "workers.drain_taken_back"
+                connection.execute(_EVENT, [actor, action, None, _json(detail)])
+                connection.execute(_NOTIFY_STOPS)
+        return tuple(DrainAsked(key, name, key in changed) for key, name in chosen.items())
+
+
+def _job(connection: psycopg.Connection[Any], job_id: int) -> tuple[str, datetime]:
+    row = connection.execute(_JOB, [job_id]).fetchone()
+    if row is None:
+        raise NotFound(f"there is no job with id {job_id}", hint="`sexton jobs` lists what there is")
+    return row[0], row[1]
+
+
+def _json(detail: object) -> str:
+    return json.dumps(detail, ensure_ascii=False)

@@ -1,0 +1,127 @@
+"""What operators do to claims and workers, on SQLite: `sexton.store.postgres.operations` in one write transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+
+from sexton.claims import State
+from sexton.errors import NotFound
+from sexton.store.operation_rules import (
+    HEARD_WITHIN,
+    cancel_detail,
+    check_rerun,
+    drain_detail,
+    instant_text,
+    is_chosen,
+    no_claim,
+    stop_outcome,
+    stop_reason,
+)
+from sexton.store.protocol import Channel
+from sexton.store.protocol.operations import DrainAsked, Rerun, StopOutcome, StoppedClaim, WorkerChoice
+from sexton.store.sqlite.completion import promote
+from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.terms import record_event
+from sexton.store.tables import from_micros, to_micros
+
+_CLAIMS = "SELECT scheduled_at, state, cancel_requested, token, attempt, slot FROM claims WHERE job_id = ? AND "
+_OF_JOB = _CLAIMS + "state IN (0, 1, 2) AND (state = 1 OR NOT ?) AND scheduled_at <= ? ORDER BY scheduled_at"
+_ONE = _CLAIMS + "scheduled_at = ?"
+_CANCEL = """UPDATE claims SET state = 7, finished_at = ?, reason = ?, start_by = NULL, blocked = 0
+ WHERE job_id = ? AND scheduled_at = ?"""
+_ASK = "UPDATE claims SET cancel_requested = 1, reason = ? WHERE job_id = ? AND scheduled_at = ?"
+_ENDED = """SELECT c.state, c.revision, c.attempt, c.origin, j.name, j.retired_at IS NOT NULL, j.paused_at IS NOT NULL
+ FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.job_id = ? AND c.scheduled_at = ?"""
+_RERUN = """UPDATE claims SET state = 0, available_at = ?, start_by = NULL, retries = 0, losses = 0,
+ overlap = CASE WHEN overlap = 0 THEN 0 ELSE 2 END,
+ slot = (SELECT coalesce(j.slot, j.job_id) FROM jobs j WHERE j.job_id = claims.job_id), token = NULL, worker_id = NULL,
+ granted_at = NULL, lease_expires_at = NULL, started_at = NULL, finished_at = NULL, cancel_requested = 0,
+ reason = NULL, blocked = ? WHERE job_id = ? AND scheduled_at = ?"""
+_WORKERS = """SELECT worker_id, name, version, queues, drain_requested FROM workers
+ WHERE stopped_at IS NULL AND seen_at > ? ORDER BY name, worker_id"""
+
+
+class SqliteOperations:
+    """Implements ``OperationStore``."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    def cancel(
+        self, job_id: int, actor: str, reason: str, tick: datetime | None = None, *, running_only: bool = False
+    ) -> tuple[StoppedClaim, ...]:
+        with self._connection.transaction() as connection:
+            name, now = _job_name(connection, job_id), self._connection.now_micros()
+            if tick is None:
+                rows = connection.execute(_OF_JOB, (job_id, int(running_only), now)).fetchall()
+            else:
+                rows = connection.execute(_ONE, (job_id, to_micros(tick))).fetchall()
+                if not rows:
+                    raise no_claim(name, tick, from_micros(now))
+            stopped = []
+            for at, state, is_asked, token, attempt, slot in rows:
+                outcome = stop_outcome(State(state), bool(is_asked))
+                reason_text = stop_reason(outcome, actor, reason)
+                if outcome is StopOutcome.CANCELLED:
+                    connection.execute(_CANCEL, (now, reason_text, job_id, at))
+                    # A claim that was promoted and had not taken its slot yet: the next one may.
+                    promote(connection, now, [slot])
+                    notify(self._connection, connection, Channel.WORK)
+                elif outcome is StopOutcome.ASKED:
+                    connection.execute(_ASK, (reason_text, job_id, at))
+                    notify(self._connection, connection, Channel.STOPS)
+                stopped.append(StoppedClaim(from_micros(at), State(state), outcome, token, attempt))
+            detail = cancel_detail(name, stopped, reason)
+            if detail is not None:
+                record_event(connection, now, actor, "job.cancelled", detail, job_id)
+        return tuple(stopped)
+
+    def states(self, job_id: int, ticks: Sequence[datetime] | None = None) -> dict[datetime, State]:
+        with self._connection.snapshot() as connection:
+            if ticks is None:
+                rows = connection.execute(_OF_JOB, (job_id, 0, self._connection.now_micros())).fetchall()
+            else:
+                asked = [(job_id, to_micros(tick)) for tick in ticks]
+                rows = [row for one in asked for row in connection.execute(_ONE, one)]
+        return {from_micros(row[0]): State(row[1]) for row in rows}
+
+    def rerun(self, job_id: int, tick: datetime, actor: str, reason: str) -> Rerun:
+        at = to_micros(tick)
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            row = connection.execute(_ENDED, (job_id, at)).fetchone()
+            if row is None:
+                raise no_claim(_job_name(connection, job_id), tick, from_micros(now))
+            was, revision, attempt, origin, name, is_retired, is_paused = row
+            check_rerun(name, tick, State(was), bool(is_retired))
+            is_blocked = bool(is_paused) and origin != 4
+            connection.execute(_RERUN, (now, int(is_blocked), job_id, at))
+            detail: dict[str, object] = {"job": name, "scheduled_at": instant_text(tick)}
+            detail |= {"was": State(was).word, "reason": reason}
+            record_event(connection, now, actor, "job.rerun", detail, job_id)
+            notify(self._connection, connection, Channel.WORK)
+        return Rerun(tick, State(was), revision, attempt, is_blocked)
+
+    def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            rows = connection.execute(_WORKERS, (to_micros(from_micros(now) - HEARD_WITHIN),)).fetchall()
+            chosen = [row for row in rows if is_chosen(choice, row[1], row[2], row[3])]
+            changed = [row for row in chosen if bool(row[4]) != asked]
+            for row in changed:
+                connection.execute("UPDATE workers SET drain_requested = ? WHERE worker_id = ?", (int(asked), row[0]))
+            if changed:
+                action = "workers.asked_to_drain" if asked else "workers.drain_taken_back"
+                record_event(connection, now, actor, action, drain_detail(choice, [row[1] for row in changed]))
+                notify(self._connection, connection, Channel.STOPS)
+        return tuple(DrainAsked(row[0], row[1], row in changed) for row in chosen)
+
+
+def _job_name(connection: sqlite3.Connection, job_id: int) -> str:
+    row = connection.execute("SELECT name FROM jobs WHERE job_id = ?", (job_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"there is no job with id {job_id}", hint="`sexton jobs` lists what there is")
+    return str(row[0])
