@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from sexton.claims import Overlap
 from sexton.errors import MovedOn, NotFound, Refused
 from sexton.inputs import are_same
+from sexton.job_rules import ConcurrencyKey
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditConditions, JobChange
 
@@ -49,6 +51,7 @@ class NewRevision:
     schedule: str
     firing: str
     hash_seed: str
+    concurrency: ConcurrencyKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,13 @@ def _definition_of(change: JobChange) -> JobDefinition:
 
 
 def _new_revision(definition: JobDefinition, seed: str) -> NewRevision:
-    return NewRevision(definition.to_text(), definition.schedule_text(seed), definition.firing_text(seed), seed)
+    key = definition.concurrency_key
+    if key is not None and definition.overlap is Overlap.ALLOW:
+        raise Refused(
+            f"job {definition.name!r}: overlap: allow lets any number run, and its concurrency_key lets {key.limit}",
+            hint="nothing was changed; choose another overlap, or leave out the key",
+        )
+    return NewRevision(definition.to_text(), definition.schedule_text(seed), definition.firing_text(seed), seed, key)
 
 
 def check_revision(job_id: int, name: str, revision: int, is_retired: bool, expected: int) -> None:

@@ -150,6 +150,7 @@ jobs = Table(
 )
 Index("jobs_name", jobs.c.name_key, unique=True, **where(jobs.c.retired_at.is_(None)))
 Index("jobs_changed", jobs.c.changed)
+Index("jobs_grouped", jobs.c.job_id, jobs.c.slot, **where(jobs.c.slot.is_not(None)))
 
 revisions = Table(
     "revisions",
@@ -237,6 +238,9 @@ Index(
     **where(f"state = 0 AND NOT blocked AND {_paced}"),
 )
 Index("claims_parked", claims.c.slot, claims.c.scheduled_at, **where("state = 2"))
+# Ticks that wait under `overlap: queue` and `replace`: what a queue limit counts, and what may replace a run.
+_waiting = "state = 2 AND origin = 0 AND attempt = 0 AND NOT blocked"
+Index("claims_waiting", claims.c.slot, claims.c.overlap, claims.c.scheduled_at, claims.c.job_id, **where(_waiting))
 Index("claims_lease", claims.c.lease_expires_at, **where("state = 1"))
 Index("claims_start_by", claims.c.start_by, **where("state = 0 AND start_by IS NOT NULL"))
 Index("claims_request", claims.c.request_id, unique=True, **where("request_id IS NOT NULL"))

@@ -61,31 +61,41 @@ _KEEP_OUTPUT = b""",
   JOIN ok ON ok.token = o.token)"""
 
 # The allowance of a claim to start anew, from its revision; where that is gone, the one it was written with.
-_ALLOWANCE = """coalesce((SELECT make_interval(secs =>
+ALLOWANCE = """coalesce((SELECT make_interval(secs =>
    coalesce(m.missed ->> 'start_within_ms', m.missed ->> 'grace_ms')::bigint / 1000.0)
   FROM revisions r CROSS JOIN LATERAL (SELECT r.firing::jsonb -> 'missed' AS missed) m
   WHERE r.job_id = c.job_id AND r.revision = c.revision), c.start_by - c.available_at)"""
 
-# Of each slot the oldest parked claims, live ones before paced ones (a paced claim may have to wait for its class, and
-# must not keep a live one waiting meanwhile). Its place in the queue stays that of its available_at; only start_by is
-# set anew, so that the time it was parked does not count.
+REPLACES = "overlap = 3 AND origin = 0 AND attempt = 0"
+
+# Of each slot first the newest tick that replaces (for it a run was stopped), then the oldest parked claims, live ones
+# before paced ones (a paced claim may have to wait for its class, and must not keep a live one waiting meanwhile). Its
+# place in the queue stays that of its available_at; only start_by is set anew, so that the time it was parked does not
+# count.
 _PROMOTE = f"""head AS MATERIALIZED (
   SELECT w.tid FROM f CROSS JOIN LATERAL (
    SELECT tid FROM (
+    SELECT * FROM (SELECT ctid AS tid FROM claims WHERE state = 2 AND slot = f.slot AND {REPLACES} AND NOT blocked
+     ORDER BY scheduled_at DESC, job_id DESC LIMIT f.free FOR UPDATE SKIP LOCKED) replacing
+    UNION ALL
     SELECT * FROM (SELECT ctid AS tid FROM claims WHERE state = 2 AND slot = f.slot AND NOT blocked
-     AND NOT (origin IN (1, 2, 3)) ORDER BY scheduled_at LIMIT f.free FOR UPDATE SKIP LOCKED) live
+     AND NOT (origin IN (1, 2, 3)) AND NOT ({REPLACES}) ORDER BY scheduled_at LIMIT f.free FOR UPDATE SKIP LOCKED) live
     UNION ALL
     SELECT * FROM (SELECT ctid AS tid FROM claims WHERE state = 2 AND slot = f.slot AND NOT blocked
      AND origin IN (1, 2, 3) ORDER BY scheduled_at LIMIT f.free FOR UPDATE SKIP LOCKED) paced) heads
    LIMIT f.free) w
   WHERE EXISTS (SELECT 1 FROM slots s WHERE s.slot = f.slot AND s.token IS NULL))
 UPDATE claims c SET state = 0,
-  start_by = CASE WHEN c.start_by IS NOT NULL THEN statement_timestamp() + {_ALLOWANCE} END
+  start_by = CASE WHEN c.start_by IS NOT NULL THEN statement_timestamp() + {ALLOWANCE} END
  FROM head WHERE c.ctid = head.tid RETURNING c.job_id, c.scheduled_at"""  # noqa: S608 - built from constants
 
 _PROMOTE_AFTER = f"""WITH f AS MATERIALIZED (
   SELECT c.slot, count(*) AS free FROM unnest(%(jobs)s::bigint[], %(ticks)s::timestamptz[]) d(job_id, scheduled_at)
   JOIN claims c ON c.job_id = d.job_id AND c.scheduled_at = d.scheduled_at WHERE c.overlap <> 0 GROUP BY c.slot),
+ {_PROMOTE}""".encode()  # noqa: S608 - built from constants
+
+_PROMOTE_SLOTS = f"""WITH f AS MATERIALIZED (
+  SELECT slot, count(*) AS free FROM slots WHERE slot = ANY (%(slots)s::bigint[]) AND token IS NULL GROUP BY slot),
  {_PROMOTE}""".encode()  # noqa: S608 - built from constants
 
 _SWEEP = f"""WITH RECURSIVE parked AS (
@@ -138,6 +148,12 @@ def promote_after(connection: psycopg.Connection[Any], claims: Sequence[tuple[in
     """Promote for each of these claims, which held a slot, the oldest claim parked on it."""
     jobs, ticks = [job_id for job_id, _ in claims], [scheduled_at for _, scheduled_at in claims]
     connection.execute(_PROMOTE_AFTER, {"jobs": jobs, "ticks": ticks}, prepare=False)
+
+
+def promote_slots(connection: psycopg.Connection[Any], slots: Sequence[int]) -> None:
+    """Promote for every free row of these slots the oldest parked claim."""
+    if slots:
+        connection.execute(_PROMOTE_SLOTS, {"slots": list(slots)}, prepare=False)
 
 
 def sweep(connection: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:

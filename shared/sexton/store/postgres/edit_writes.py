@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 
 from sexton.store.edit_plan import PlannedEdit
+from sexton.store.postgres.slot_groups import write_groups
 
 CHANGES_LOCK = 0x5E871
 """The advisory lock under which numbers of changes are drawn: who holds it commits before the next draws, so that a
@@ -146,8 +147,9 @@ class EditWrites:
         self._run(_LIFT_QUARANTINE, [edit for edit in self._edits if edit.lifts_quarantine])
         self._record(withdrawn)
         self._run(NUMBER, self._edits)
+        made_ready = write_groups(self._connection, self._edits)
         self._connection.execute("SELECT pg_notify('sexton_jobs', '')")
-        if any(edit.resumes for edit in self._edits):
+        if made_ready or any(edit.resumes for edit in self._edits):
             self._connection.execute("SELECT pg_notify('sexton_work', '')")
 
     def _run(self, statement: str, edits: Sequence[PlannedEdit]) -> None:

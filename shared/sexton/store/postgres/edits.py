@@ -63,7 +63,8 @@ FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision 
 _TRIGGERED_BEFORE = """
 SELECT c.job_id, j.name, c.scheduled_at FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.request_id = %s
 """
-# Schedules fall on whole milliseconds: a manual claim lies between them, and never takes a tick's place.
+# Schedules fall on whole milliseconds: a manual claim lies between them, and never takes a tick's place. The job's row
+# is locked, so that an edit that moves its claims to another slot sees this one, or this one the edit.
 _TRIGGER = """
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
  instant AS MATERIALIZED (
@@ -72,11 +73,11 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
  claim AS (
   INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at,
     at_most_once, request_id, term, written_at)
-  SELECT j.job_id, i.at, j.revision, 4, %(queue)s, %(priority)s, %(overlap)s, j.job_id, i.at, %(at_most_once)s,
-    %(request_id)s, c.term, i.at
+  SELECT j.job_id, i.at, j.revision, 4, %(queue)s, %(priority)s, %(overlap)s, coalesce(j.slot, j.job_id), i.at,
+    %(at_most_once)s, %(request_id)s, c.term, i.at
   FROM jobs j, instant i, cluster c
   WHERE j.job_id = %(job_id)s AND j.revision = %(revision)s AND j.retired_at IS NULL AND c.id = 1
-  ON CONFLICT DO NOTHING RETURNING job_id, scheduled_at),
+  FOR SHARE OF j ON CONFLICT DO NOTHING RETURNING job_id, scheduled_at),
  told AS (
   INSERT INTO events (at, actor, action, job_id, detail)
   SELECT clock_timestamp(), %(actor)s, 'job.triggered', job_id, jsonb_build_object('job', %(name)s::text,

@@ -28,8 +28,8 @@ import psycopg
 
 from sexton.claims import State
 from sexton.jobs import JobDefinition
-from sexton.store.postgres import arrays, completion, leases
-from sexton.store.postgres.pull import grants_of, look_ahead, plan_by_index, pull, pull_paced
+from sexton.store.postgres import arrays, completion, leases, parking, slot_groups
+from sexton.store.postgres.pull import Pulled, grants_of, look_ahead, plan_by_index, pull, pull_paced
 from sexton.store.protocol import Channel, Grant, Renewal, Requeued, RunResult, StepRequest, StepResult, StopRequests
 
 if TYPE_CHECKING:
@@ -54,12 +54,11 @@ _NOTIFY_WORK = f"SELECT pg_notify('{Channel.WORK.value}', '')".encode()
 
 @dataclass(frozen=True, slots=True)
 class _Committed:
-    """What the step's own transaction did and saw; the fields after ``picked`` are those of the look ahead."""
+    """What the step's own transaction did and saw; the fields after ``pulled`` are those of the look ahead."""
 
     outcomes: dict[int, int]
     woken: frozenset[tuple[int, datetime]]
-    grants: tuple[Grant, ...]
-    picked: int
+    pulled: Pulled
     now: datetime
     next_available_at: datetime | None
     is_paced_due: bool
@@ -99,14 +98,15 @@ class PostgresGrants:
             lambda: self._complete_and_pull(request, queues), "writing results and pulling claims"
         )
         # That much is committed: tried again as a whole, its results would be refused and its grants lost.
-        grants, picked = first.grants, first.picked
+        grants, picked = first.pulled.grants, first.pulled.picked
         room = request.room - len(grants)
         if first.is_paced_due and room > 0:
-            nothing: tuple[tuple[Grant, ...], int] = ((), 0)
-            more, looked_at = self._connection.unless_contended(
-                lambda: self._pull_paced(request, room, queues), otherwise=nothing
+            more = self._connection.unless_contended(
+                lambda: self._pull_paced(request, room, queues), otherwise=Pulled((), 0)
             )
-            grants, picked = grants + more, picked + looked_at
+            grants, picked = grants + more.grants, picked + more.picked
+        if first.pulled.parked:
+            self._connection.unless_contended(lambda: self._settle(first.pulled), None)
         refused = len(request.results) - len(first.outcomes)
         if refused:
             self._connection.unless_contended(lambda: self._execute(_COUNT_STALE, (refused,)), None)
@@ -129,13 +129,17 @@ class PostgresGrants:
                 ahead = look_ahead(connection, queues)
                 connection.execute(b"COMMIT")
             outcomes: dict[int, int] = dict(written.fetchall()) if written is not None else {}
-            grants, picked = grants_of(pulled) if pulled is not None else ((), 0)
+            granted = grants_of(pulled) if pulled is not None else Pulled((), 0)
             row = ahead.fetchone()
             assert row is not None  # noqa: S101 - an aggregate is one row
             woken = frozenset(promoted.fetchall()) if promoted is not None else frozenset()
-        return _Committed(outcomes, woken, grants, picked, *row)
+        return _Committed(outcomes, woken, granted, *row)
 
-    def _pull_paced(self, request: StepRequest, room: int, queues: tuple[str, ...]) -> tuple[tuple[Grant, ...], int]:
+    def _settle(self, pulled: Pulled) -> None:
+        with self._connection.autocommit() as connection:
+            parking.settle(connection, pulled.parked, pulled.replacing)
+
+    def _pull_paced(self, request: StepRequest, room: int, queues: tuple[str, ...]) -> Pulled:
         with self._connection.transaction() as connection:
             return pull_paced(connection, request.worker_id, request.lease, room, request.catch_up_concurrency, queues)
 
@@ -198,10 +202,13 @@ class PostgresGrants:
         return requeued
 
     def sweep(self) -> int:
+        with self._connection.transaction() as connection:
+            slot_groups.trim(connection)
         with self._connection.autocommit() as connection:
             promoted = completion.sweep(connection).rowcount
             if promoted:
                 connection.execute(_NOTIFY_WORK)
+            parking.settle_all(connection)
         return promoted
 
 

@@ -6,7 +6,8 @@ One statement does it all, so that nothing can come between looking and granting
              locked SKIP LOCKED, so that pullers never wait for each other nor take the same claim
     locked   the slot rows of the picked claims, SKIP LOCKED: a row that could not be locked is unknown, not busy
     verdict  per slot group the oldest claims take the free rows; of the rest, `skip` claims end and others park,
-             but only where every row of the group was locked and found busy; else they stay ready
+             but only where every row of the group was locked and found busy; else they stay ready. Of a group that
+             has more rows than its limit (it was lowered while runs are in flight) as many free rows are left free
     moved    the claims change; only those that did take a token and a slot row (invariant 4)
 
 Rules that keep it fast, each found by measuring:
@@ -19,14 +20,15 @@ Rules that keep it fast, each found by measuring:
   analyzed expects one row of each, and would loop over them (29 ms for 200 claims, where it takes 6).
 
 A parked claim waits until its slot is freed: whoever frees it must then wait for the puller's lock on the slot row,
-and promotes in a later statement, which sees the parked claim.
+and promotes in a later statement, which sees the parked claim. What parking asks for beside that (`overlap: replace`,
+`queue_limit`) is done in statements of their own afterwards, by `sexton.store.postgres.parking`.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import RawCursor
@@ -59,6 +61,10 @@ _ROOM = "$3::bigint"
 # was locked: whoever held it before has committed.
 _PACED_ROOM = f"least({_ROOM}, greatest(0, $4::bigint - (SELECT count(*) FROM claims WHERE state = 1 AND {_PACED})))"  # noqa: S608 - built from constants
 
+# Rows beyond the limit of a concurrency key. One's own slot, numbered like the job, has one row always.
+_EXCESS = """CASE WHEN slot < 0 THEN greatest(0, (SELECT count(*) FROM slots t WHERE t.slot = locked.slot)
+    - (SELECT size FROM slot_groups WHERE group_id = -locked.slot)) ELSE 0 END"""
+
 _PULL = """WITH pick AS MATERIALIZED (
   SELECT first.*, row_number() OVER () AS place FROM (
    SELECT * FROM (SELECT * FROM {scans}) classes
@@ -67,27 +73,30 @@ _PULL = """WITH pick AS MATERIALIZED (
   SELECT slot, number, token FROM slots WHERE slot IN (SELECT slot FROM pick WHERE overlap <> 0)
   FOR UPDATE OF slots SKIP LOCKED),
  groups AS (SELECT slot, count(*) AS seen, min(token) AS met,
-   array_agg(number ORDER BY number) FILTER (WHERE token IS NULL) AS free FROM locked GROUP BY slot),
+   array_agg(number ORDER BY number) FILTER (WHERE token IS NULL) AS free, {excess} AS excess
+  FROM locked GROUP BY slot),
  ranked AS (SELECT pick.*, row_number() OVER (PARTITION BY slot ORDER BY scheduled_at, job_id) AS rank
   FROM pick WHERE overlap <> 0),
  verdict AS MATERIALIZED (
-  SELECT r.tid, r.place, r.slot, r.scheduled_at, g.free[r.rank::int] AS number, g.met,
-   CASE WHEN r.rank <= cardinality(g.free) THEN 1
+  SELECT r.tid, r.place, r.slot, r.job_id, r.scheduled_at, g.free[r.rank::int] AS number, g.met,
+   CASE WHEN r.rank <= cardinality(g.free) - g.excess THEN 1
     WHEN g.seen < (SELECT count(*) FROM slots t WHERE t.slot = r.slot) THEN 0
     WHEN r.overlap = 1 AND r.origin = 0 AND r.attempt = 0 THEN 8 ELSE 2 END AS state,
-   CASE WHEN r.rank <= cardinality(g.free) THEN nextval('tokens') END AS token
+   CASE WHEN r.rank <= cardinality(g.free) - g.excess THEN nextval('tokens') END AS token
   FROM ranked r JOIN groups g ON g.slot = r.slot
   UNION ALL
-  SELECT tid, place, slot, scheduled_at, NULL, NULL, 1, nextval('tokens') FROM pick WHERE overlap = 0),
+  SELECT tid, place, slot, job_id, scheduled_at, NULL, NULL, 1, nextval('tokens') FROM pick WHERE overlap = 0),
  holder AS MATERIALIZED (
   SELECT DISTINCT ON (slot) slot, 'overlap skip: the run of '
+   || CASE WHEN slot < 0 THEN coalesce((SELECT j.name || ' at ' FROM jobs j WHERE j.job_id = h.job_id), '') ELSE '' END
    || to_char(scheduled_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
    || ' (token ' || token || ', on '
    || coalesce((SELECT w.name FROM workers w WHERE w.worker_id = h.worker_id), 'worker ' || worker_id)
    || ') was not over' AS reason
-  FROM (SELECT slot, scheduled_at, token, $1::bigint AS worker_id FROM verdict WHERE state = 1 AND number IS NOT NULL
+  FROM (SELECT slot, job_id, scheduled_at, token, $1::bigint AS worker_id FROM verdict
+    WHERE state = 1 AND number IS NOT NULL
    UNION ALL
-   SELECT slot, scheduled_at, token, worker_id FROM claims
+   SELECT slot, job_id, scheduled_at, token, worker_id FROM claims
    WHERE state = 1 AND token = ANY (ARRAY(SELECT met FROM verdict WHERE state = 8))) h
   WHERE EXISTS (SELECT 1 FROM verdict WHERE state = 8)
   ORDER BY slot, token),
@@ -102,10 +111,14 @@ _PULL = """WITH pick AS MATERIALIZED (
     ELSE c.reason END
   FROM verdict v WHERE c.ctid = v.tid AND v.state <> 0
   RETURNING c.state, c.job_id, c.scheduled_at, c.revision, c.origin, c.token, c.attempt, c.retries, c.slot,
-   c.jitter_ms, c.at_most_once, c.lease_expires_at, v.number, v.place),
+   c.jitter_ms, c.at_most_once, c.lease_expires_at, c.overlap, v.number, v.place),
  taken AS (UPDATE slots s SET token = m.token FROM moved m
   WHERE m.state = 1 AND m.number IS NOT NULL AND s.slot = m.slot AND s.number = m.number)
-SELECT {columns}, k.picked FROM (SELECT count(*) AS picked FROM pick) k
+SELECT {columns}, k.parked, k.replacing, k.picked
+ FROM (SELECT count(*) AS picked,
+   (SELECT array_agg(DISTINCT slot) FROM moved WHERE state = 2 AND origin = 0 AND attempt = 0) AS parked,
+   (SELECT array_agg(DISTINCT slot) FROM moved WHERE state = 2 AND origin = 0 AND attempt = 0 AND overlap = 3)
+   AS replacing FROM pick) k
  LEFT JOIN moved m ON m.state = 1 ORDER BY m.place"""
 
 # Per queue, priority and class one probe of an index: the next instant at which a claim becomes available, and whether
@@ -126,6 +139,16 @@ _PLAN_BY_INDEX = """SET enable_seqscan = off; SET enable_bitmapscan = off; SET e
  SET plan_cache_mode = force_generic_plan"""
 
 
+class Pulled(NamedTuple):
+    """What a pull came to. ``parked``: the slots on which it parked ticks that no worker had before (so of `queue` and
+    `replace`), which `parking.settle` is to look at; ``replacing``: those of them where one of `replace` is parked."""
+
+    grants: tuple[Grant, ...]
+    picked: int  # claims looked at
+    parked: frozenset[int] = frozenset()
+    replacing: frozenset[int] = frozenset()
+
+
 @lru_cache(maxsize=64)
 def pull_statement(queues: int, *, is_paced: bool) -> bytes:
     """The pull over so many queues. Parameters: worker, lease, room, for the paced class its limit, the queues."""
@@ -144,6 +167,7 @@ def pull_statement(queues: int, *, is_paced: bool) -> bytes:
     return _PULL.format(
         scans="\n  UNION ALL SELECT * FROM ".join(f"{scan} s{number}" for number, scan in enumerate(scans)),
         room=_PACED_ROOM if is_paced else _ROOM,
+        excess=_EXCESS,
         columns=", ".join(f"m.{column}" for column in GRANT_COLUMNS.split(", ")),
     ).encode()
 
@@ -175,27 +199,26 @@ def pull_paced(
     room: int,
     limit: int,
     queues: tuple[str, ...],
-) -> tuple[tuple[Grant, ...], int]:
-    """In an open transaction, grant paced claims so that at most ``limit`` run in the cluster; grants and picked.
+) -> Pulled:
+    """In an open transaction, grant paced claims so that at most ``limit`` run in the cluster.
 
     One worker at a time may: the gate is a lock that is tried, never waited for, and held until the commit.
     """
     locked = connection.execute(_TRY_GATE, _CATCH_UP_GATE).fetchone()
     if locked is None or not locked[0]:
-        return (), 0
+        return Pulled((), 0)
     statement = pull_statement(len(queues), is_paced=True)
     cursor: RawCursor[Any] = RawCursor(connection)
     cursor.execute(statement, (worker_id, lease, min(room, LARGEST_PULL), limit, *queues), binary=True, prepare=True)
     return grants_of(cursor)
 
 
-def grants_of(cursor: RawCursor[Any]) -> tuple[tuple[Grant, ...], int]:
-    """The grants that a pull returned, and how many claims it picked."""
+def grants_of(cursor: RawCursor[Any]) -> Pulled:
+    """What a pull returned."""
     rows = cursor.fetchall()
-    picked: int = rows[0][-1]
-    if rows[0][0] is None:
-        return (), picked
-    return tuple(grant_of(row) for row in rows), picked
+    parked, replacing, picked = rows[0][-3:]
+    grants = () if rows[0][0] is None else tuple(grant_of(row) for row in rows)
+    return Pulled(grants, picked, frozenset(parked or ()), frozenset(replacing or ()))
 
 
 def grant_of(row: tuple[Any, ...]) -> Grant:

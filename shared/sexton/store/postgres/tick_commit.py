@@ -32,6 +32,11 @@ MAY_WRITE = "EXISTS (SELECT 1 FROM fence WHERE may_write UNION ALL SELECT 1 FROM
 
 _IS_MOVED = "(d.job_id IN (SELECT job_id FROM moved)) IS TRUE"
 
+# The slot group of its job's concurrency key, else the job's own. An edit that changes it moves the cursor's `seq`, so
+# what this statement reads is right for every cursor that it moves. Where no job has a key this costs nothing.
+_SLOT = """CASE WHEN (SELECT true FROM jobs WHERE slot IS NOT NULL LIMIT 1) THEN
+    coalesce((SELECT j.slot FROM jobs j WHERE j.job_id = due.job_id AND j.slot IS NOT NULL), job_id) ELSE job_id END"""
+
 COMMIT = f"""
 WITH {FENCE},
  step AS (
@@ -53,7 +58,7 @@ WITH {FENCE},
  fired AS (
   INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, start_by,
     blocked, at_most_once, jitter_ms, term, written_at)
-  SELECT job_id, scheduled_at, revision, origin, queue, priority, overlap, job_id, available_at, start_by,
+  SELECT job_id, scheduled_at, revision, origin, queue, priority, overlap, {_SLOT}, available_at, start_by,
     job_id IN (SELECT job_id FROM pauses WHERE until IS NULL), at_most_once, jitter_ms, %(term)s, clock_timestamp()
   FROM due ON CONFLICT DO NOTHING RETURNING available_at),
  skipped AS (

@@ -23,11 +23,14 @@ _KEEP_OUTPUT = "INSERT INTO outputs (token, stdout, stderr) VALUES (?, ?, ?)"
 _FREE_SLOT = "UPDATE slots SET token = NULL WHERE slot = ? AND token = ?"
 _FREE_ROWS = "SELECT count(*) FROM slots WHERE slot = ? AND token IS NULL"
 
-# Live claims before paced ones: a paced claim may have to wait for its class, and must not keep a live one waiting.
+# First the newest tick that replaces, for which a run was stopped. Live claims before paced ones: a paced claim may
+# have to wait for its class, and must not keep a live one waiting.
 _HEADS = """SELECT c.rowid, c.job_id, c.scheduled_at, c.start_by, c.start_by - c.available_at,
   coalesce(r.firing ->> '$.missed.start_within_ms', r.firing ->> '$.missed.grace_ms') * 1000
  FROM claims c LEFT JOIN revisions r ON r.job_id = c.job_id AND r.revision = c.revision
- WHERE c.state = 2 AND c.slot = ? AND NOT c.blocked ORDER BY c.origin IN (1, 2, 3), c.scheduled_at LIMIT ?"""
+ WHERE c.state = 2 AND c.slot = ? AND NOT c.blocked
+ ORDER BY CASE WHEN c.overlap = 3 AND c.origin = 0 AND c.attempt = 0 THEN -c.scheduled_at END NULLS LAST,
+  c.origin IN (1, 2, 3), c.scheduled_at LIMIT ?"""
 _PROMOTE = "UPDATE claims SET state = 0, start_by = ? WHERE rowid = ?"
 
 

@@ -39,6 +39,7 @@ from sexton.store.protocol import (
 from sexton.store.sqlite import cluster_edits, edit_routine, queue_edits
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.slot_groups import write_groups
 from sexton.store.sqlite.terms import record_event
 from sexton.store.sqlite.ticks import NEXT_CHANGE
 from sexton.store.tables import from_micros
@@ -59,7 +60,7 @@ FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision
 WHERE j.retired_at IS NULL ORDER BY j.name_key
 """
 _TRIGGERED_JOB = """
-SELECT j.name, j.revision, r.firing, j.retired_at IS NOT NULL
+SELECT j.name, j.revision, r.firing, j.retired_at IS NOT NULL, coalesce(j.slot, j.job_id)
 FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision WHERE j.job_id = ?
 """
 _TRIGGERED_BEFORE = """
@@ -127,8 +128,9 @@ class SqliteEdits:
                 )
             for edit in edits:
                 _write(connection, edit, effective_at[edit.job_id], withdrawn[edit.job_id], cut, actor)
+            made_ready = write_groups(connection, edits, cut)
             notify(self._connection, connection, Channel.JOBS)
-            if any(edit.resumes for edit in edits):
+            if made_ready or any(edit.resumes for edit in edits):
                 notify(self._connection, connection, Channel.WORK)
         return tuple(edit.done(from_micros(effective_at[edit.job_id]), withdrawn[edit.job_id]) for edit in edits)
 
@@ -157,7 +159,7 @@ class SqliteEdits:
             job = connection.execute(_TRIGGERED_JOB, [job_id]).fetchone()
             if job is None or job[3]:
                 raise NotFound(f"there is no job with id {job_id} any more", hint="`sexton jobs` lists what there is")
-            name, revision, firing_text, _ = job
+            name, revision, firing_text, _, slot = job
             firing = firing_rules(firing_text)
             now = self._connection.now_micros()
             # Schedules fall on whole milliseconds: a manual claim lies between them, and never takes a tick's place.
@@ -165,7 +167,7 @@ class SqliteEdits:
             while at % 1000 == 0 or connection.execute(_IS_TAKEN, [job_id, at]).fetchone():
                 at += 1
             at_most_once = firing.on_worker_lost is OnWorkerLost.FAIL
-            where = [firing.queue, firing.priority, int(firing.overlap), job_id]
+            where = [firing.queue, firing.priority, int(firing.overlap), slot]
             values = [job_id, at, revision, int(Origin.MANUAL), *where, at, at_most_once, request_id, now]
             connection.execute(_TRIGGER, values)
             detail: dict[str, object] = {

@@ -19,8 +19,10 @@ from sexton.store.sqlite import leases
 from sexton.store.sqlite.completion import Claim, complete, promote
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.parking import settle
 from sexton.store.sqlite.pull import Puller
 from sexton.store.sqlite.ruled_queues import RuledQueues, StepPulls, freed_for_others, pull_in_turn, standings
+from sexton.store.sqlite.slot_groups import trim
 from sexton.store.tables import from_micros, to_micros
 
 _REGISTER = """INSERT INTO workers (name, address, version, pid, queues, slots, started_at, seen_at)
@@ -75,6 +77,7 @@ class SqliteGrants:
             plain = tuple(queue for queue in order.queues if queue not in named)
             pulls = StepPulls(connection, puller, request.room, request.catch_up_concurrency, plain, ruled)
             pull_in_turn(pulls, self._ruled, order)
+            settle(self._connection, connection, now, pulls.parked)
             refused = len(request.results) - len(outcomes)
             if refused:
                 connection.execute(_COUNT_STALE, (refused,))
@@ -156,8 +159,11 @@ class SqliteGrants:
 
     def sweep(self) -> int:
         with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            trim(connection)
             parked = [slot for (slot,) in connection.execute("SELECT DISTINCT slot FROM claims WHERE state = 2")]
-            promoted = promote(connection, self._connection.now_micros(), parked)
+            promoted = promote(connection, now, parked)
             if promoted:
                 notify(self._connection, connection, Channel.WORK)
+            settle(self._connection, connection, now)
         return len(promoted)

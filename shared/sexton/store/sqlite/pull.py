@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sexton.claims import Origin, Overlap
 from sexton.store.protocol import Grant
@@ -39,9 +39,21 @@ _GRANT = f"""UPDATE claims SET state = 1, attempt = attempt + 1, token = ?, work
 _PARK = "UPDATE claims SET state = 2 WHERE rowid = ?"
 _SKIP = "UPDATE claims SET state = 8, finished_at = ?, reason = ? WHERE rowid = ?"
 _TAKE_SLOT = "UPDATE slots SET token = ? WHERE slot = ? AND number = ?"
+# Rows beyond the limit of a concurrency key. One's own slot, numbered like the job, has one row always.
+_EXCESS = "SELECT max(0, (SELECT count(*) FROM slots WHERE slot = ?1) - size) FROM slot_groups WHERE group_id = -?1"
 _HOLDER = """SELECT scheduled_at, token,
- coalesce((SELECT w.name FROM workers w WHERE w.worker_id = claims.worker_id), 'worker ' || worker_id)
+ coalesce((SELECT w.name FROM workers w WHERE w.worker_id = claims.worker_id), 'worker ' || worker_id),
+ CASE WHEN slot < 0 THEN (SELECT j.name || ' at ' FROM jobs j WHERE j.job_id = claims.job_id) END
  FROM claims WHERE state = 1 AND token = ?"""
+
+
+class Pulled(NamedTuple):
+    """What a pull came to. ``parked``: the slots on which it parked ticks that no worker had before (so of `queue` and
+    `replace`), which `parking.settle` is to look at."""
+
+    grants: list[Grant]
+    picked: int  # claims looked at
+    parked: set[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +70,15 @@ class Puller:
         return self.now + self.lease // timedelta(microseconds=1)
 
 
-def pull(
-    connection: sqlite3.Connection, puller: Puller, queues: Sequence[str], room: int, *, is_paced: bool
-) -> tuple[list[Grant], int]:
-    """Grant up to ``room`` due claims of one class, park or skip those whose slots are busy; grants and picked."""
+def pull(connection: sqlite3.Connection, puller: Puller, queues: Sequence[str], room: int, *, is_paced: bool) -> Pulled:
+    """Grant up to ``room`` due claims of one class, park or skip those whose slots are busy."""
     room = min(room, LARGEST_PULL)
     if room <= 0 or connection.execute("SELECT 1 FROM cluster WHERE halted").fetchone():
-        return [], 0
+        return Pulled([], 0, set())
     picked = _pick(connection, puller, queues, room, is_paced=is_paced)
     granted: dict[int, Grant] = {}
     numbers: dict[int, tuple[list[int], list[int]]] = {}
+    parked: set[int] = set()
     for claim in sorted(picked, key=lambda row: (row[2], row[1])):  # of a slot, the oldest first
         rowid, _, _, slot, overlap, origin, attempt = claim
         if overlap == Overlap.ALLOW:
@@ -85,8 +96,10 @@ def pull(
             connection.execute(_SKIP, (puller.now, _met(connection, min(holders)), rowid))
         else:
             connection.execute(_PARK, (rowid,))
+            if origin == Origin.SCHEDULE and attempt == 0:
+                parked.add(slot)
     granted |= {row[0]: _grant(connection, puller, row[0]) for row in picked if row[4] == Overlap.ALLOW}
-    return [granted[row[0]] for row in picked if row[0] in granted], len(picked)
+    return Pulled([granted[row[0]] for row in picked if row[0] in granted], len(picked), parked)
 
 
 def paced_room(connection: sqlite3.Connection, limit: int) -> int:
@@ -137,9 +150,11 @@ def _pick(
 
 
 def _slot_rows(connection: sqlite3.Connection, slot: int) -> tuple[list[int], list[int]]:
-    """The free numbers of a slot group, and the tokens that hold the others."""
+    """The numbers of a slot group that may be taken, and the tokens that hold others."""
     rows = connection.execute("SELECT number, token FROM slots WHERE slot = ? ORDER BY number", (slot,)).fetchall()
-    return [number for number, token in rows if token is None], [token for _, token in rows if token is not None]
+    (excess,) = (connection.execute(_EXCESS, (slot,)).fetchone() or (0,)) if slot < 0 else (0,)
+    free = [number for number, token in rows if token is None]
+    return free[: max(0, len(free) - excess)], [token for _, token in rows if token is not None]
 
 
 def _grant(connection: sqlite3.Connection, puller: Puller, rowid: int) -> Grant:
@@ -157,4 +172,4 @@ def _met(connection: sqlite3.Connection, token: int) -> str:
     if row is None:
         return "overlap skip: its slot was busy"
     scheduled_at = from_micros(row[0]).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return f"overlap skip: the run of {scheduled_at} (token {row[1]}, on {row[2]}) was not over"
+    return f"overlap skip: the run of {row[3] or ''}{scheduled_at} (token {row[1]}, on {row[2]}) was not over"

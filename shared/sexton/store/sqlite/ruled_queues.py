@@ -45,6 +45,7 @@ class StepPulls:
     ruled: list[QueueStanding]
     grants: list[Grant] = field(default_factory=list)
     picked: int = 0
+    parked: set[int] = field(default_factory=set)  # the slots on which ticks were parked
 
     @property
     def left(self) -> int:
@@ -76,10 +77,11 @@ class StepPulls:
     def _pull(self, queues: Sequence[str], room: int, *, is_paced: bool) -> tuple[int, int]:
         if is_paced:
             room = min(room, paced_room(self.connection, self.catch_up_concurrency))
-        grants, picked = pull(self.connection, self.puller, queues, room, is_paced=is_paced)
-        self.grants += grants
-        self.picked += picked
-        return len(grants), picked
+        pulled = pull(self.connection, self.puller, queues, room, is_paced=is_paced)
+        self.grants += pulled.grants
+        self.picked += pulled.picked
+        self.parked |= pulled.parked
+        return len(pulled.grants), pulled.picked
 
     def look_at(self, memory: RuledQueues) -> datetime | None:
         """When to look again without being told."""

@@ -20,6 +20,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _FENCE = "SELECT term = ?, halted FROM cluster WHERE id = 1"
 _MOVE = "UPDATE cursors SET at = ? WHERE job_id = ? AND seq = ? AND at = ? AND at < ?"
 _PAUSED = "SELECT job_id FROM pauses WHERE until IS NULL"
+_GROUPED = "SELECT job_id, slot FROM jobs WHERE slot IS NOT NULL"
 _CLAIM = """
 INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, start_by,
   blocked, at_most_once, jitter_ms, term, written_at)
@@ -94,6 +95,7 @@ def _insert_claims(connection: sqlite3.Connection, claims: list[NewClaim], term:
     if not claims:
         return 0
     paused = {job_id for (job_id,) in connection.execute(_PAUSED)}
+    slot_of = dict(connection.execute(_GROUPED).fetchall())
     rows = [
         (
             claim.job_id,
@@ -103,7 +105,7 @@ def _insert_claims(connection: sqlite3.Connection, claims: list[NewClaim], term:
             claim.firing.queue,
             claim.firing.priority,
             int(claim.firing.overlap),
-            claim.job_id,
+            slot_of.get(claim.job_id, claim.job_id),
             to_micros(claim.available_at),
             None if claim.start_by is None else to_micros(claim.start_by),
             claim.job_id in paused,

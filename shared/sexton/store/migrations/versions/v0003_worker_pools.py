@@ -54,6 +54,14 @@ def upgrade() -> None:
         sa.Column("written_at", _INSTANT, nullable=False),
     )
     op.create_index("events_job", "events", ["job_id", "event_id"])
+    _index("jobs_grouped", "jobs", ["job_id", "slot"], "slot IS NOT NULL")
+    waiting = "state = 2 AND origin = 0 AND attempt = 0 AND NOT blocked"
+    _index("claims_waiting", "claims", ["slot", "overlap", "scheduled_at", "job_id"], waiting)
+
+
+def _index(name: str, table: str, columns: list[str], condition: str) -> None:
+    where = sa.text(condition)
+    op.create_index(name, table, columns, postgresql_where=where, sqlite_where=where)
 
 
 def downgrade() -> None:
