@@ -56,7 +56,8 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker's row. `age` since it was last seen; `stopped_at` after a clean stop."""
+    """A worker's row. `age` since it was last seen; `stopped_at` after a clean stop; `is_drain_requested`: by an
+    operator."""
 
     worker_id: int
     name: str
@@ -71,6 +72,7 @@ class WorkerView:
     seen_at: datetime
     stopped_at: datetime | None
     age: timedelta
+    is_drain_requested: bool = False
 
 
 @dataclass(frozen=True, slots=True)

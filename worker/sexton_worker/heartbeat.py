@@ -158,6 +158,7 @@ class HeartbeatLoop:
             if asked.drain != self._is_drain_asked:
                 self._is_drain_asked = asked.drain
                 self._heed_drain(asked.drain)
+                self._seen_at = None  # its row is to show it now
         if self._cancelled:
             # Until they are gone: a run that was only granted yet is stopped once it has begun.
             self._cancelled &= {one.token for one in self._book.holdings()}

@@ -145,11 +145,12 @@ def read_workers(connection: Connection, now: datetime, *, stopped: bool = False
             queues=tuple(json.loads(row.queues)),
             slots=row.slots,
             busy=row.busy,
-            is_draining=row.draining,
+            is_draining=row.draining or row.drain_requested,
             started_at=row.started_at,
             seen_at=row.seen_at,
             stopped_at=row.stopped_at,
             age=max(now - row.seen_at, timedelta(0)),
+            is_drain_requested=row.drain_requested,
         )
         for row in rows
     )

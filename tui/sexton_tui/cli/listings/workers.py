@@ -1,13 +1,16 @@
-"""``sexton workers``: who pulls."""
+"""``sexton workers``: who pulls, and how they are drained."""
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from typing import Annotated, Any
 
 import typer
 
 from sexton.cluster_views import WorkerView
+from sexton.errors import NotFound
+from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.console.core.tables import worker_state
@@ -24,15 +27,62 @@ _WORKER_COLUMNS = (
 )
 
 
-def workers(
+_DRAIN_COLUMNS = (Column("name", "worker", folds=True), "state", Column("worker_id", "id", align="right"))
+
+workers = typer.Typer(
+    help="The workers, their queues and slots; without a command, list them.",
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@workers.callback(invoke_without_command=True)
+def show(
     ctx: typer.Context,
     stopped: Annotated[bool, typer.Option("--stopped", help="Those that stopped cleanly, too.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the workers heard of in the last 10 minutes: they serve, drain, or are silent (perhaps dead)."""
+    if ctx.invoked_subcommand is not None:
+        return
     with open_cluster(ctx, read_only=True) as store:
         rows = [_worker_row(worker) for worker in store.reads.workers(stopped=stopped)]
     print_rows(rows, output, _WORKER_COLUMNS, empty="no worker; start `sexton worker`")
+
+
+@workers.command("drain")
+def drain(
+    ctx: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The worker's name.")] = None,
+    version: Annotated[
+        str | None, typer.Option("--all-of-version", metavar="V", help="All that run this version of Sexton.")
+    ] = None,
+    queue: Annotated[str | None, typer.Option("--queue", metavar="Q", help="All that serve this queue.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Let them go on, those that have not ended yet.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Have workers take no more claims, finish their runs within their own drain time, and end with exit code 0.
+
+    As SIGTERM does, without a shell on their machines. A supervisor that restarts on failure leaves them ended.
+    """
+    from sexton.store.protocol import WorkerChoice
+
+    if sum(choice is not None for choice in (name, version, queue)) != 1:
+        raise typer.BadParameter("say which: NAME, --all-of-version V or --queue Q, one of them")
+    with open_cluster(ctx) as store:
+        done = store.operations.drain(WorkerChoice(name, version, queue), actor(), asked=not undo)
+        if not done:
+            known = [worker.name for worker in store.reads.workers()]
+            wanted = f"of the name {name}" if name else f"of version {version}" if version else f"on queue {queue}"
+            raise NotFound(f"no worker {wanted} was heard of in the last 10 minutes", hint=_nearest(name or "", known))
+    said = ("serves", "served already") if undo else ("asked to drain", "asked before")
+    rows = [{"worker_id": one.worker_id, "name": one.name, "state": said[not one.changed]} for one in done]
+    print_rows(rows, output, _DRAIN_COLUMNS)
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=3)
+    return f"did you mean {' or '.join(near)}?" if near else "`sexton workers` lists them"
 
 
 def _worker_row(worker: WorkerView) -> dict[str, Any]:

@@ -27,7 +27,7 @@ QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slot
 EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
 DECISION_COLUMNS = ("job", "missed", "reason", "ticks", "decided", "policy", "cause")
 STRIP_WIDTH = 20
-_WORKER_STYLES = {"stopped": DIM, "silent": BAD, "drains": WARN, "serves": GOOD}
+_WORKER_STYLES = {"stopped": DIM, "silent": BAD, "drains": WARN, "drained": DIM, "serves": GOOD}
 
 
 def takeover_row(takeover: TakeoverView, now: datetime) -> Row:
@@ -128,9 +128,9 @@ def running_row(claim: ClaimView, now: datetime) -> Row:
 
 
 def worker_state(worker: WorkerView) -> str:
-    """One word: stopped, silent (it may be dead), drains, or serves."""
+    """One word: stopped, drained (stopped as an operator asked), silent (it may be dead), drains, or serves."""
     if worker.stopped_at is not None:
-        return "stopped"
+        return "drained" if worker.is_drain_requested else "stopped"
     if worker.age > WORKER_SILENCE:
         return "silent"
     return "drains" if worker.is_draining else "serves"
