@@ -23,6 +23,7 @@ from typing import Any
 
 from sexton.errors import InvalidOption, InvalidSetting
 from sexton.settings import parse_duration
+from sexton.sizes import bytes_of
 
 FILE_NAME = "sexton.toml"
 DEFAULT_DATABASE = "sqlite:///.sexton/sexton.db"
@@ -328,8 +329,6 @@ def _recycle_runs(value: object) -> int | None:
 
 
 def _recycle_memory(value: object) -> int | None:
-    from sexton.jobfiles.size_readings import bytes_of  # here: job files take long to load
-
     text = _text(value)
     if text == "off":
         return None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
 
-from sexton.claims import State
+from sexton.claims import Overlap, State
+from sexton.job_rules import ConcurrencyKey, Limits
+from sexton.jobs import JobDefinition
 from sexton.store import tables as stored
 from sexton.store.reads import LedgerReader
-from sexton.targets import CommandTarget, PythonTarget, ShellTarget, Target
+from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.views import RunFilter
 from sexton_tui.console.core import details, tables
 from sexton_tui.console.core.keys import PANES, help_lines
@@ -129,10 +132,30 @@ def test_a_job_opens(reader: LedgerReader) -> None:
         (ShellTarget("\nset -e\nrm x\n"), "sh: set -e …"),
         (ShellTarget("rm x"), "sh: rm x"),
         (PythonTarget("module:function"), "python: module:function"),
+        (HttpTarget("https://me:pw@h/run?token=abc", "PUT"), "PUT https://me:(hidden)@h/run?token=(hidden)"),
+        (CeleryTarget("redis://:pw@b/0", "billing.nightly"), "celery: billing.nightly"),
     ],
 )
 def test_a_target_on_one_line(target: Target, words: str) -> None:
     assert details.target_words(target) == words
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({}, "skip"),
+        ({"overlap": Overlap.QUEUE, "queue_limit": 5}, "queue, at most 5 wait"),
+        ({"concurrency_key": ConcurrencyKey("tape", 2)}, "skip, of 2 at once with the key tape"),
+    ],
+)
+def test_what_an_overlapping_tick_meets(rules: dict[str, Any], words: str) -> None:
+    assert details.overlap_words(JobDefinition("a", (), CommandTarget(("x",)), **rules)) == words
+
+
+def test_limits_are_told_as_files_write_them() -> None:
+    limits = Limits(512_000_000, timedelta(minutes=10), 64)
+    assert details.limits_words(limits) == "memory 512MB, processor time 10m, 64 open files"
+    assert details.limits_words(Limits(open_files=8)) == "8 open files"
 
 
 def test_a_run_opens_into_what_was_kept_of_its_output(reader: LedgerReader) -> None:

@@ -56,6 +56,12 @@ def test_defaults_hold_for_the_jobs_that_can_use_them(target: str) -> None:
     assert read("shell: x", defaults=defaults).env == {"A": "b"}
 
 
+def test_a_queue_limit_of_defaults_is_for_jobs_that_queue() -> None:
+    assert read("shell: x", defaults="{queue_limit: 5}") == read("shell: x")
+    assert read("shell: x", "overlap: queue", defaults="{queue_limit: 5}").queue_limit == 5
+    assert read("shell: x", "queue_limit: 5").queue_limit == 5
+
+
 @pytest.mark.parametrize(
     ("target", "line", "is_right"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sexton.jobfiles.differences import ANOTHER_HIDDEN, Difference, differences_between, keys_of_new_job
-from sexton.jobfiles.secret_texts import HIDDEN, shown_text
+from sexton.secret_texts import HIDDEN, shown_text
 from tests.support.plans import definitions
 
 
@@ -58,6 +58,59 @@ def test_excluded_weekdays_are_named() -> None:
         "{schedule: '0 5 * * *', command: [x], exclude: {weekdays: [SAT, SUN]}}",
     )
     assert one["exclude.weekdays"].new in ('["SAT", "SUN"]', '["SUN", "SAT"]')
+
+
+REQUEST = (
+    "{{schedule: '0 5 * * *', http: {{url: 'https://x/run', method: PUT, headers: {{X-A: b, Authorization: {}}}, "
+    "timeout: 1m}}}}"
+)
+
+
+def test_a_request_is_told_by_its_keys() -> None:
+    (new,) = definitions(f"a: {REQUEST.format('Bearer abcdefgh')}")
+    assert [(one.key, one.new) for one in keys_of_new_job(new)] == [
+        ("http.headers.Authorization", HIDDEN),
+        ("http.headers.X-A", "b"),
+        ("http.method", "PUT"),
+        ("http.timeout", "1m"),
+        ("http.url", "https://x/run"),
+        ("schedule", "0 5 * * *"),
+    ]
+    (changed,) = between(REQUEST.format("Bearer abcdefgh"), REQUEST.format("Bearer abcdefgi")).values()
+    assert (changed.key, changed.new, changed.hides) == ("http.headers.Authorization", ANOTHER_HIDDEN, True)
+    plain = "{schedule: '0 5 * * *', http: {url: 'https://x/run'}}"
+    told = between(plain, plain.replace("run'", "run', expect: [200]"))
+    assert [(one.old, one.new) for one in told.values()] == [("[200, 202, 204]", "[200]")]
+
+
+def test_another_kind_of_target_is_told_without_what_both_leave_unsaid() -> None:
+    told = between("{schedule: '0 5 * * *', shell: x}", REQUEST.format("x"))
+    assert {(one.sign, key) for key, one in told.items()} == {
+        ("-", "shell"),
+        *(("+", f"http.{key}") for key in ("url", "method", "timeout", "headers.X-A", "headers.Authorization")),
+    }
+    task = "{schedule: '0 5 * * *', celery: {broker: 'redis://:pw@b/0', task: t}, args: [1]}"
+    assert {(key, one.new) for key, one in between("{schedule: '0 5 * * *', shell: x}", task).items()} == {
+        ("shell", None),
+        ("celery.broker", f"redis://:{HIDDEN}@b/0"),
+        ("celery.task", "t"),
+        ("args", "[1]"),
+    }
+
+
+def test_limits_and_groups_are_told_as_files_write_them() -> None:
+    job = "{{schedule: '0 5 * * *', shell: x{}}}"
+    keys = ", limits: {memory: 512MB, cpu_time: 90s}, concurrency_key: {key: tape, limit: 2}, overlap: replace"
+    told = {(one.sign, key, one.new) for key, one in between(job.format(""), job.format(keys)).items()}
+    assert told == {
+        ("+", "limits.memory", "512MB"),
+        ("+", "limits.cpu_time", "1m30s"),
+        ("+", "concurrency_key.key", "tape"),
+        ("+", "concurrency_key.limit", "2"),
+        ("~", "overlap", "replace"),
+    }
+    (one,) = between(job.format(keys), job.format(keys.replace("512MB", "1GiB"))).values()
+    assert (one.key, one.old, one.new) == ("limits.memory", "512MB", "1GiB")
 
 
 class TestSecrets:

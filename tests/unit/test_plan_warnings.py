@@ -133,7 +133,8 @@ class TestSlow:
         ("overlap", "then"),
         [
             ("skip", "overlap skip skips the ticks that find it still running, up to 1 of 2"),
-            ("queue", "overlap queue lets them wait, and the queue grows"),
+            ("queue", "overlap queue lets them wait, and of more than 100 skips the oldest"),
+            ("replace", "overlap replace ends each run before it is done, for the next one"),
             ("allow", "overlap allow has up to 2 of its runs at the same time"),
         ],
     )
@@ -251,3 +252,35 @@ def test_a_crowd_whose_jobs_have_chosen_what_a_changed_clock_does_keeps_its_hour
     more = "timezone: Europe/Berlin, dst: {gap: skip, overlap: both}"
     one = only(warned([job(f"j{n:03}", schedule="0 2 * * *", more=more) for n in range(60)]), WarningKind.CROWD)
     assert one.paste[0].startswith('schedule: "H 2 * * *"')
+
+
+class TestIdleKeys:
+    @pytest.mark.parametrize("more", ["", "overlap: skip", "overlap: replace", "overlap: allow"])
+    def test_a_queue_limit_where_nothing_waits(self, more: str) -> None:
+        told = only(warned([job(more=f"queue_limit: 5{', ' if more else ''}{more}")]), WarningKind.IDLE_KEY)
+        word = more.removeprefix("overlap: ") or "skip"
+        assert told.fact.startswith(f"queue_limit says nothing under overlap: {word}")
+        assert told.paste == ("overlap: queue",)
+
+    @pytest.mark.parametrize("more", ["queue_limit: 5, overlap: queue", "queue_limit: 100", "overlap: replace"])
+    def test_nothing_is_said_where_it_has_its_effect(self, more: str) -> None:
+        assert warned([job(more=more)]) == []
+
+    def test_a_job_that_stays_as_it_is_is_not_warned_of_again(self) -> None:
+        assert warned([job(more="queue_limit: 5, priority: 1")], cluster(job(more="queue_limit: 5"))) == []
+        assert len(warned([job(more="queue_limit: 5")], cluster(job(more="queue_limit: 5, overlap: queue")))) == 1
+
+    def test_a_task_that_is_not_waited_for(self) -> None:
+        task = "a: {{schedule: '0 5 * * *', celery: {{broker: 'redis://b/0', task: t{}}}, {}}}"
+        for keys, key in (
+            ("concurrency_key: {key: k}", "concurrency_key"),
+            ("overlap: queue", "overlap: queue"),
+            ("overlap: replace", "overlap: replace"),
+        ):
+            told = only(warned([task.format("", keys)]), WarningKind.IDLE_KEY)
+            assert told.fact.endswith(f"so {key} holds nothing back while the task runs")
+            assert warned([task.format(", wait: true", keys)]) == []
+        assert warned([task.format("", "overlap: skip")]) == []
+
+    def test_a_post_that_may_be_repeated_gives_no_noise(self) -> None:
+        assert warned(["a: {schedule: '0 5 * * *', http: {url: 'https://x/'}, retries: {max: 3}}"]) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sexton.jobfiles.size_readings import bytes_of, size_text
+from sexton.sizes import bytes_of, size_text
 
 
 @pytest.mark.parametrize(

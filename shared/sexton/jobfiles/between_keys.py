@@ -93,11 +93,13 @@ def check_request(job: JobNode, request: Values[str, Any], problems: FileProblem
             )
 
 
-def without_process_keys(values: Values[str, Any]) -> Values[str, Any]:
-    """The values of a job, without those that its target cannot use, which `defaults` may have given it."""
-    if any(name in values for name in SENT_TARGETS):
-        return {name: value for name, value in values.items() if name not in PROCESS_KEYS}
-    return values
+def without_idle_defaults(values: Values[str, Any], own: Values[str, Any]) -> Values[str, Any]:
+    """The values of a job without those from `defaults` that are for jobs of another kind."""
+    idle = set(PROCESS_KEYS) if any(name in values for name in SENT_TARGETS) else set()
+    if values.get("overlap") is not Overlap.QUEUE:
+        idle.add("queue_limit")
+    idle -= own.keys()
+    return {name: value for name, value in values.items() if name not in idle} if idle else values
 
 
 def check_promises(job: JobNode, own: Values[str, Any], definition: JobDefinition, problems: FileProblems) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sexton.errors import InvalidSchedule
 from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
-from sexton.jobfiles.between_keys import JobNode, check_promises, check_request, check_targets, without_process_keys
+from sexton.jobfiles.between_keys import JobNode, check_promises, check_request, check_targets, without_idle_defaults
 from sexton.jobfiles.keys import JOB_KEYS, MAPPINGS, TARGETS, keys_meant, place_of, read_keys
 from sexton.jobfiles.nodes import Mapping, Node, Scalar
 from sexton.jobfiles.problems import FileProblems, shown
@@ -64,7 +64,7 @@ def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProb
         problems.add(place_of(job.node, "renamed_from"), f"renamed_from: {job.name} is this job's own name; remove it")
     if len(problems.found) > before:
         return None
-    values = without_process_keys(merged(defaults, own))
+    values = without_idle_defaults(merged(defaults, own), own)
     if BAD in values.values():
         return None  # a default was refused; it has been reported where it stands
     definition = _definition(job.name, values)

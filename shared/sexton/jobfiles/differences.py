@@ -14,10 +14,10 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from sexton.jobfiles.secret_texts import HIDDEN, looks_secret, shown_text
-from sexton.jobfiles.size_readings import size_text
 from sexton.jobs import JobDefinition
+from sexton.secret_texts import HIDDEN, looks_secret, shown_text
 from sexton.settings import format_duration
+from sexton.sizes import size_text
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, target_to_json
 
 ANOTHER_HIDDEN = "(another hidden value)"

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from sexton.jobfiles.nodes import Node, Scalar
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.readings import BAD, JsonSchema, Reading, Text
-from sexton.jobfiles.secret_texts import HIDDEN, looks_secret, shown_text
+from sexton.secret_texts import HIDDEN, looks_secret, shown_text
 
 _ADDRESS = Text(
     longest=8_192,

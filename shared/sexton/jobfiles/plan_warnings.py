@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from sexton.claims import Overlap
 from sexton.inputs import are_same
-from sexton.job_rules import MissedPolicy
+from sexton.job_rules import QUEUE_LIMIT, MissedPolicy
 from sexton.jobfiles.plan_clock_changes import ClockChangeTold, clock_change_warning
 from sexton.jobfiles.plan_crowds import Crowd
 from sexton.jobfiles.plan_periods import longest_period, shortest_period
@@ -24,6 +24,7 @@ from sexton.jobfiles.plan_report import PlannedJob, PlannedKind, PlanReport
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration
 from sexton.store.edit_plan import PAUSED_BY_FILE
+from sexton.targets import CeleryTarget
 from sexton.zones import load_zone
 
 WEEKLY, MONTHLY = timedelta(days=6), timedelta(days=27)  # so rare a job is sparse
@@ -44,6 +45,7 @@ class WarningKind(StrEnum):
     NEVER = "never"
     OTHER_INPUTS = "other_inputs"
     CALL = "call"
+    IDLE_KEY = "idle_key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def _of_job(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[Pl
             (f"sexton resume {job.name}",),
             {"reason": job.standing.pause_reason},
         )
+    yield from _idle_keys(job, after)
     hidden = [one.key for one in job.differences if one.hides and one.new is not None]
     if hidden:
         yield PlanWarning(
@@ -114,6 +117,35 @@ def _of_job(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[Pl
             "take it out of the job file: let the job read it from a file or the environment of its worker",
             numbers={"keys": hidden},
         )
+
+
+# --- keys that say nothing ------------------------------------------------------------------------
+
+
+def _idle_keys(job: PlannedJob, after: JobDefinition) -> Iterator[PlanWarning]:
+    """What was written for an effect that another key takes from it."""
+    changed = {one.key.partition(".")[0] for one in job.differences if one.new is not None}
+    if after.queue_limit != QUEUE_LIMIT and after.overlap is not Overlap.QUEUE and changed & {"queue_limit", "overlap"}:
+        yield PlanWarning(
+            WarningKind.IDLE_KEY,
+            (job.name,),
+            f"queue_limit says nothing under overlap: {after.overlap.name.lower()}, which lets no tick wait",
+            "to let ticks wait, or remove queue_limit",
+            ("overlap: queue",),
+            {"key": "queue_limit", "overlap": after.overlap.name.lower()},
+        )
+    target = after.target
+    if isinstance(target, CeleryTarget) and not target.wait and changed & {"celery", "overlap", "concurrency_key"}:
+        key = "concurrency_key" if after.concurrency_key else f"overlap: {after.overlap.name.lower()}"
+        if after.concurrency_key or after.overlap in (Overlap.QUEUE, Overlap.REPLACE):
+            yield PlanWarning(
+                WarningKind.IDLE_KEY,
+                (job.name,),
+                f"a run ends when its task has been sent, so {key} holds nothing back while the task runs",
+                "to have the run last as long as its task, in celery",
+                ("wait: true",),
+                {"key": key.partition(":")[0]},
+            )
 
 
 # --- sparse jobs ----------------------------------------------------------------------------------
@@ -170,7 +202,7 @@ def _slow(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[Plan
     at_once = -(-longer // period)
     then = {
         Overlap.SKIP: f"skips the ticks that find it still running, up to {at_once - 1} of {at_once}",
-        Overlap.QUEUE: "lets them wait, and the queue grows for as long as that is so",
+        Overlap.QUEUE: f"lets them wait, and of more than {after.queue_limit} skips the oldest",
         Overlap.REPLACE: "ends each run before it is done, for the next one",
         Overlap.ALLOW: f"has up to {at_once} of its runs at the same time",
     }[after.overlap]

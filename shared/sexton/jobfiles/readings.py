@@ -16,8 +16,8 @@ from typing import Any, Final, Protocol
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence, kind_of
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.remedies import LONGEST, entry, node_from
-from sexton.jobfiles.secret_texts import shown_text
 from sexton.jobfiles.yaml_words import has_leading_zero, number, whole_number, why_scalar_not_text
+from sexton.secret_texts import shown_text
 
 
 class _Bad(Enum):

@@ -22,10 +22,10 @@ from sexton.errors import InvalidInput
 from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
 from sexton.jobfiles.keys import JOB_KEYS
 from sexton.jobfiles.load import FORMAT_VERSION
-from sexton.jobfiles.size_readings import size_text
 from sexton.jobfiles.yaml_words import why_not_text
 from sexton.jobs import JobDefinition
 from sexton.settings import format_duration
+from sexton.sizes import size_text
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, ShellTarget, Target
 
 _WIDTH = 110

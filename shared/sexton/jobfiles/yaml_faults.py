@@ -9,7 +9,7 @@ import yaml
 
 from sexton.jobfiles.nodes import MAX_DEPTH, Mapping, Node
 from sexton.jobfiles.problems import FileProblems, shown
-from sexton.jobfiles.secret_texts import shown_text
+from sexton.secret_texts import shown_text
 
 _ODD_BLANK = re.compile("[\u00a0\u1680\u2000-\u200f\u202f\u205f\u2060\u3000\ufeff]")
 # Line breaks to YAML 1.1, ordinary characters to YAML 1.2 and to editors.

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sexton.claims import State
+from sexton.claims import Overlap, State
+from sexton.job_rules import NO_LIMITS, QUEUE_LIMIT, Limits
+from sexton.jobs import JobDefinition
+from sexton.secret_texts import shown_text
 from sexton.settings import format_duration
+from sexton.sizes import size_text
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.terms import EndedBy
 from sexton.views import ClaimView, JobDetail, RunOutput, TakeoverDetail
@@ -37,7 +41,8 @@ def job_lines(detail: JobDetail, now: datetime) -> list[Line]:
         line(("schedule  ", DIM), f"{job.schedule}  {job.timezone}"),
         line(("target    ", DIM), target_words(definition.target)),
         line(("queue     ", DIM), f"{job.queue}  priority {definition.priority}"),
-        line(("overlap   ", DIM), definition.overlap.name.lower(), ("   missed ", DIM), policy),
+        line(("overlap   ", DIM), overlap_words(definition), ("   missed ", DIM), policy),
+        *([line(("limits    ", DIM), limits_words(definition.limits))] if definition.limits != NO_LIMITS else []),
         line(("owner     ", DIM), job.owner or "-", ("   tags ", DIM), ", ".join(job.tags) or "-"),
         line(("decided   ", DIM), f"up to {instant(detail.cursor, now)}"),
         line(),
@@ -78,8 +83,32 @@ def claim_line(claim: ClaimView, now: datetime) -> Line:
     )
 
 
+def overlap_words(definition: JobDefinition) -> str:
+    """What a tick does that finds the slot busy, and whose slot that is where it is not the job's own."""
+    words = definition.overlap.name.lower()
+    if definition.overlap is Overlap.QUEUE and definition.queue_limit != QUEUE_LIMIT:
+        words += f", at most {definition.queue_limit} wait"
+    if (key := definition.concurrency_key) is not None:
+        words += f", of {key.limit} at once with the key {key.key}"
+    return words
+
+
+def limits_words(limits: Limits) -> str:
+    """What each process of a run may use."""
+    words = (
+        f"memory {size_text(limits.memory)}" if limits.memory is not None else "",
+        f"processor time {format_duration(limits.cpu_time)}" if limits.cpu_time is not None else "",
+        f"{limits.open_files} open files" if limits.open_files is not None else "",
+    )
+    return ", ".join(filter(None, words))
+
+
 def target_words(target: Target) -> str:
-    """What the job runs, on one line."""
+    """What the job runs, on one line; what looks like a secret is hidden."""
+    return shown_text("", _target_words(target))
+
+
+def _target_words(target: Target) -> str:
     match target:
         case CommandTarget(argv):
             return " ".join(argv)
