@@ -76,7 +76,7 @@ def set_queue(
         )
     limits = {key: text for key, text in (("slots", slots), ("rate", rate)) if text is not None}
     if not limits:
-        raise InvalidOption(f"nothing to set for queue {name}", hint="give --slots N or --rate 10/s; none lifts a limit")
+        raise InvalidOption(f"nothing to set for queue {name}", hint="give --slots N or --rate 10/s")
     _check(limits)
     with open_cluster(ctx) as store:
         change = store.edits.set_queue_rule(name, limits, actor())
