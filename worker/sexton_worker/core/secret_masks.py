@@ -60,7 +60,8 @@ def forms_of(secret: bytes) -> set[bytes]:
         text = line.decode("utf-8", "surrogateescape")
         for is_ascii in (True, False):
             quoted = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
-            forms.add(quoted.encode("utf-8", "surrogateescape"))
+            again = json.dumps(quoted, ensure_ascii=is_ascii)[1:-1]  # JSON within JSON, as logs have it
+            forms |= {one.encode("utf-8", "surrogateescape") for one in (quoted, again)}
         forms |= {_percent_encoded(line, b""), _percent_encoded(line, b"/")}
         forms.add(base64.b64encode(line))
     return {form for form in forms if len(form) >= SHORTEST}

@@ -198,7 +198,7 @@ def _matches(pattern: str, body: Body) -> bool:
 def _print(body: Body) -> None:
     text = body.shown()
     if text:
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        sys.stdout.write(text if text.endswith("\n") or body.is_cut else f"{text}\n")
     if body.is_cut:
         sys.stderr.write("[... the answer has more than 64 KiB; the rest was not read ...]\n")
 
