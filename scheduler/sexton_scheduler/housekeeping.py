@@ -156,12 +156,18 @@ def report(keeper: Housekeeper) -> int:
     return 1
 
 
+def clean_live(keeper: Housekeeper) -> int:
+    """Delete the output of runs that nobody follows any more."""
+    return keeper.store.outputs.clean_live()
+
+
 DUTIES = (
     Duty("report", 1.0, report),
     Duty("requeue", 1.0, requeue_expired),
     Duty("sweep", 2.0, sweep),
     Duty("late claims", 5.0, decide_late_claims),
     Duty("stuck backends", 1.0, terminate_stuck),
+    Duty("live outputs", 15.0, clean_live),
 )
 
 

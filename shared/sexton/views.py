@@ -51,6 +51,7 @@ class RunView:
     lateness: timedelta | None
     stdout_bytes: int
     stderr_bytes: int
+    output_at: str = ""  # where the whole output is, without its ending .stdout or .stderr
 
     @property
     def duration(self) -> timedelta | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from sexton.clock import Clock, Wakeup
 from sexton.job_rules import NO_LIMITS as NO_RUN_LIMITS
@@ -19,20 +20,33 @@ from sexton_worker.core.runs import EndedRun, StopReason
 from sexton_worker.core.secret_masks import SecretMask
 from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
+from sexton_worker.spool_room import SpoolRoom
 from sexton_worker.targets.command_runs import CommandRuns
 from sexton_worker.targets.ending import not_started
 from sexton_worker.targets.preparation import Preparation
 from sexton_worker.targets.python_runs import PythonRuns
 from sexton_worker.targets.secrets import NoSecret, Secrets
 from sexton_worker.targets.slots import Slots
+from sexton_worker.whole_output import WholeRun
+from sexton_worker.zygote.frames import Seen
 
 LIMITED = "this worker keeps limits for commands only; make the job a command, or take its limits away"
+
+
+class Wholes(Protocol):
+    """``room`` is where outputs are written down whole; ``carry`` takes each end, whose files are its own from then on,
+    before the end is told."""
+
+    @property
+    def room(self) -> SpoolRoom: ...
+
+    def carry(self, ended: EndedRun, run: WholeRun) -> None: ...
 
 
 class ProcessExecution:
     """An ``Execution``. ``worker_environment``: what jobs may inherit a little of; ``allow``: see ``allow_list``;
     ``secrets``: those that jobs may name, by default that environment's alone; ``leases``: until when the runs may go
-    on that must not outlive theirs, by token and the elapsed clock."""
+    on that must not outlive theirs, by token and the elapsed clock; ``wholes``: where outputs are kept whole."""
 
     def __init__(
         self,
@@ -44,6 +58,7 @@ class ProcessExecution:
         wear: WearLimits = NO_WEAR,
         leases: Callable[[], Mapping[int, float]] = dict,
         secrets: Secrets | None = None,
+        wholes: Wholes | None = None,
     ) -> None:
         self._clock = clock
         self._wakeup = wakeup
@@ -56,14 +71,22 @@ class ProcessExecution:
         secrets = secrets or Secrets(worker_environment)
         self._preparation = Preparation(secrets, worker_environment, allow)
         shared = (clock, worker_environment, self._lock, self._slots, self._tell, self._begin_waiting)
-        self._commands = CommandRuns(*shared, leases)
-        self._python = PythonRuns(*shared, self._commands.zygote, wear, leases)
+        room = None if wholes is None else wholes.room
+        self._wholes = wholes
+        self._whole: dict[int, WholeRun] = {}  # by token; empty if outputs are not kept whole
+        self._seen: dict[int, Seen] = {}
+        self.seen_wakeup = clock.wakeup()  # set when ``seen`` has news
+        spools = () if room is None else (room.files,)
+        self._commands = CommandRuns(*shared, leases, room, self._note_seen)
+        self._python = PythonRuns(*shared, self._commands.zygote, wear, leases, *spools)
 
     def start(self, *orders: RunOrder) -> None:
         prepared = [self._prepare(order) for order in orders]  # without the lock, for it reads files
         with self._lock:
             for order, call in prepared:
                 self._arrivals += 1
+                if self._wholes is not None:
+                    self._whole[order.token] = WholeRun(order.job, order.grant.scheduled_at, order.token)
                 if order.secrets:
                     self._hidden[order.token] = order.secrets
                 if isinstance(call, str):
@@ -90,6 +113,7 @@ class ProcessExecution:
             recalled = (*self._commands.take_waiting(), *self._python.take_waiting())
             for token in recalled:
                 self._hidden.pop(token, None)
+                self._whole.pop(token, None)
             return recalled
 
     def finished(self) -> tuple[EndedRun, ...]:
@@ -104,6 +128,22 @@ class ProcessExecution:
             if not self._commands.stop(token, reason):
                 self._python.stop(token, reason)
 
+    def look(self, token: int) -> None:
+        """Ask what this run has written so far: ``seen`` has it soon, if it goes on here and has begun."""
+        with self._lock:
+            if not self._commands.look(token) and (seen := self._python.look(token)) is not None:
+                self._note_seen(seen)
+
+    def seen(self) -> dict[int, Seen]:
+        """The answers that have come since the last call."""
+        with self._lock:
+            seen, self._seen = self._seen, {}
+        return seen
+
+    def _note_seen(self, seen: Seen) -> None:
+        self._seen[seen.token] = seen
+        self.seen_wakeup.set()
+
     def close(self) -> None:
         """End the threads and all idle processes; runs must have ended before."""
         self._python.close()
@@ -112,6 +152,9 @@ class ProcessExecution:
     def _tell(self, ended: EndedRun) -> None:
         if (hidden := self._hidden.pop(ended.token, None)) and ended.error:
             ended = dataclasses.replace(ended, error=SecretMask(hidden).hide_in_text(ended.error))
+        whole = self._whole.pop(ended.token, None)
+        if whole is not None and self._wholes is not None:
+            self._wholes.carry(ended, whole)
         if not self._ended:
             self._wakeup.set()  # once: whoever is woken takes all there are by then
         self._ended.append(ended)

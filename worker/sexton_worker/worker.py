@@ -27,13 +27,14 @@ from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.process_settings import RECYCLE_MEMORY, RECYCLE_RUNS
 from sexton.store import open_store
-from sexton.store.protocol import Channel, StoreOptions
+from sexton.store.protocol import Channel, Store, StoreOptions
 from sexton.store.schema import check_schema
 from sexton_worker.core.wear import WearLimits
 from sexton_worker.heartbeat import HeartbeatLoop
 from sexton_worker.lease_book import LeaseBook
 from sexton_worker.lease_guard import LeaseGuard
 from sexton_worker.loop import WorkerLoop, WorkerSettings
+from sexton_worker.output_threads import LiveOutputs, WholeOutput, WholeOutputs
 from sexton_worker.process_execution import ProcessExecution
 from sexton_worker.targets.environment import WORKER_NAME
 from sexton_worker.targets.secrets import Secrets
@@ -60,6 +61,7 @@ class WorkerOptions:
     drain: timedelta = timedelta(seconds=30)
     allow: tuple[str, ...] | None = None
     secrets: str | None = None
+    whole_output: WholeOutput | None = None
     python_recycle_runs: int | None = RECYCLE_RUNS
     python_recycle_memory: int | None = RECYCLE_MEMORY  # bytes
 
@@ -75,8 +77,18 @@ class Worker:
         environment = {**os.environ, WORKER_NAME: options.name}
         wear = WearLimits(options.python_recycle_runs, options.python_recycle_memory)
         secrets = Secrets(os.environ, options.secrets)
+        self._wholes: WholeOutputs | None = None
+        if options.whole_output is not None:
+            self._wholes = WholeOutputs(options.whole_output, self._open(options, " output"), clock)
         self._execution = ProcessExecution(
-            clock, self._wakeup, slots, environment, options.allow, wear, self._book.binding, secrets
+            clock, self._wakeup, slots, environment, options.allow, wear, self._book.binding, secrets, self._wholes
+        )
+        self._live = LiveOutputs(
+            lambda: self._open(options, " live output"),
+            clock,
+            self._execution,
+            self._book,
+            self._execution.seen_wakeup,
         )
         # Each connects at its first call, in the thread that uses it.
         self._store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))
@@ -114,11 +126,15 @@ class Worker:
         self._guarding = threading.Thread(target=self._guard.run, name="sexton leases", daemon=True)
         self._at_end: Callable[[], None] = lambda: None
 
+    def _open(self, options: WorkerOptions, what: str) -> Store:
+        return open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}{what}"))
+
     def start(self, at_end: Callable[[], None] = lambda: None) -> None:
         """Begin; ``at_end`` is called from a thread of the worker once it has drained."""
         self._at_end = at_end
         self._beating.start()
         self._guarding.start()
+        self._live.start()
         self._working.start()
 
     def drain(self) -> None:
@@ -140,7 +156,8 @@ class Worker:
     def _work(self) -> None:
         try:
             with contextlib.closing(self._store):
-                listener = self._store.listen([Channel.WORK], self._wakeup, {Channel.STOPS: self._stops})
+                also = {Channel.STOPS: self._stops, Channel.WATCHES: self._live.told}
+                listener = self._store.listen([Channel.WORK], self._wakeup, also)
                 try:
                     self._loop.run()
                 finally:
@@ -149,7 +166,10 @@ class Worker:
             self._heartbeat.end()
             self._guard.end()
             self._guarding.join()
+            self._live.close()
             self._execution.close()
+            if self._wholes is not None:
+                self._wholes.close()
             self._beating.join()
         finally:
             self._at_end()

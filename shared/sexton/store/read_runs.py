@@ -10,11 +10,14 @@ from sqlalchemy import Connection, Row, Select, func, literal, select, text, tup
 
 from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
+from sexton.output_views import LiveOutput
 from sexton.store import tables
 from sexton.views import ClaimView, RunFilter, RunKey, RunOutput, RunPage, RunView, SkipView
 
 SEARCHED_RUNS = 10_000
 """How many runs a page with a filter that no index serves looks at."""
+
+SEARCHED_CLAIMS = 1_000
 
 _FAILED = frozenset({State.FAILED, State.TIMED_OUT, State.LOST})
 _MILLISECOND = timedelta(milliseconds=1)
@@ -46,6 +49,7 @@ def run_view(row: Row[Any]) -> RunView:
         lateness=None if row.lateness_ms is None else row.lateness_ms * _MILLISECOND,
         stdout_bytes=row.stdout_bytes,
         stderr_bytes=row.stderr_bytes,
+        output_at=row.output_at or "",
     )
 
 
@@ -148,6 +152,16 @@ def read_output(connection: Connection, token: int) -> RunOutput | None:
     return RunOutput(run_view(row), bytes(kept.stdout), bytes(kept.stderr))
 
 
+def read_live_output(connection: Connection, token: int) -> LiveOutput | None:
+    table = tables.live_outputs
+    row = connection.execute(select(table).where(table.c.token == token)).one_or_none()
+    if row is None:
+        return None
+    return LiveOutput(
+        token, bytes(row.stdout), bytes(row.stderr), row.stdout_bytes, row.stderr_bytes, written_at=row.written_at
+    )
+
+
 # --- claims ---------------------------------------------------------------------------------------
 
 
@@ -194,6 +208,23 @@ def read_running(connection: Connection, limit: int) -> tuple[ClaimView, ...]:
     rows = connection.execute(_claims().where(text("state = 1")).order_by(table.c.lease_expires_at).limit(limit))
     claims = [_claim_view(row) for row in rows]
     return tuple(sorted(claims, key=lambda claim: (claim.granted_at or claim.scheduled_at, claim.job)))
+
+
+def read_current_claim(connection: Connection, job_id: int) -> ClaimView | None:
+    """What runs, newest first; else what waits, oldest first, among the ``SEARCHED_CLAIMS`` newest."""
+    table = tables.claims
+    of_job = _claims().where(table.c.job_id == job_id)
+    newest = select(table.c.scheduled_at).where(table.c.job_id == job_id).order_by(table.c.scheduled_at.desc())
+    first = newest.offset(SEARCHED_CLAIMS).limit(1).scalar_subquery()
+    waits = table.c.state.in_((int(State.READY), int(State.PARKED)))
+    for query in (
+        of_job.where(text("state = 1")).order_by(table.c.scheduled_at.desc()),
+        of_job.where(waits, func.coalesce(table.c.scheduled_at > first, literal(True))).order_by(table.c.scheduled_at),
+    ):
+        row = connection.execute(query.limit(1)).one_or_none()
+        if row is not None:
+            return _claim_view(row)
+    return None
 
 
 def read_claim(connection: Connection, job_id: int, scheduled_at: datetime) -> ClaimView | None:

@@ -16,6 +16,7 @@ from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView, Unde
 from sexton.errors import NotFound
 from sexton.history_views import History, PastRevision
 from sexton.job_standing import Standings
+from sexton.output_views import LiveOutput
 from sexton.settings import settings_from_rows
 from sexton.store import read_cluster, read_history, read_jobs, read_runs, read_standing, read_takeovers, tables
 from sexton.terms import ElectedBy
@@ -246,6 +247,17 @@ class LedgerReader:
             if output is None:
                 raise NotFound(f"there is no ended run with token {token}", hint="`sexton runs` lists them")
             return output
+
+    def live_output(self, token: int) -> LiveOutput | None:
+        """What a run that goes on has written, as its worker last wrote it down; None: it has not."""
+        with self._connect() as connection:
+            return read_runs.read_live_output(connection, token)
+
+    def current_claim(self, job: str) -> ClaimView | None:
+        """The claim of a job that runs now, the newest of them; else the oldest that waits to run, be it ahead of now.
+        Raises ``NotFound`` for the job."""
+        with self._connect() as connection:
+            return read_runs.read_current_claim(connection, read_jobs.read_job_row(connection, job).job_id)
 
     # --- takeovers and events ---------------------------------------------------------------------
 

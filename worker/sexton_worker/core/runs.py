@@ -32,12 +32,23 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Spooled:
+    """The files that hold both outputs of a run whole, and how many bytes of them; one of none does not exist."""
+
+    stdout: bytes
+    stderr: bytes
+    stdout_size: int
+    stderr_size: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndedRun:
     """The end of the run that had ``token``.
 
     ``started`` and ``ended`` are elapsed seconds; ``started`` None: nothing ran. A process that a signal ended
     has exit code 128 + signal, as shells say it. ``exceptions``: the names of what was raised, most special
-    first, bare and qualified. ``stdout`` and ``stderr`` are the kept parts, the counts all that was written.
+    first, bare and qualified. ``stdout`` and ``stderr`` are the kept parts, the counts all that was written; what of it
+    is secret is masked. ``spooled``: the files that have it whole, which whoever takes the end must see to.
     """
 
     token: int
@@ -51,3 +62,4 @@ class EndedRun:
     stderr: bytes = b""
     stdout_bytes: int = 0
     stderr_bytes: int = 0
+    spooled: Spooled | None = None

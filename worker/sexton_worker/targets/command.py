@@ -12,13 +12,15 @@ from sexton.settings import format_duration
 from sexton.targets import CommandTarget, ShellTarget
 from sexton_worker.core.allow_list import SHELL
 from sexton_worker.core.machine_faults import is_machine_fault
-from sexton_worker.core.runs import EndedRun, Ending, StopReason
+from sexton_worker.core.runs import EndedRun, Ending, Spooled, StopReason
+from sexton_worker.core.secret_masks import forms_of_all
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.ending import ENDINGS, listed, machine_fault, not_started, stopped_before, why_stopped
 from sexton_worker.targets.environment import job_environment
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.zygote import frames
 from sexton_worker.zygote.frames import End, Order
+from sexton_worker.zygote.spool_file import STDERR, STDOUT
 
 # As shells say it, so that `retries: {on: [127]}` means what operators expect.
 NOT_FOUND = 127
@@ -27,9 +29,11 @@ NOT_EXECUTABLE = 126
 _OUT_OF_TIME = 128 + signal.SIGXCPU
 
 
-def order_for(run: RunOrder, place: int, clean: Mapping[str, str]) -> Order:
-    """The order to the zygote; ``clean``: the environment of all runs. Raises ValueError for what no process can be
-    told."""
+def order_for(
+    run: RunOrder, place: int, clean: Mapping[str, str], spool: bytes | None = None, spool_limit: int = 0
+) -> Order:
+    """The order to the zygote; ``clean``: the environment of all runs; ``spool``: see ``Order``. Raises ValueError for
+    what no process can be told."""
     rules, limits = run.rules, run.rules.limits
     return Order(
         run.token,
@@ -45,6 +49,9 @@ def order_for(run: RunOrder, place: int, clean: Mapping[str, str]) -> Order:
         memory=frames.UNLIMITED if limits.memory is None else limits.memory,
         cpu_time=frames.UNLIMITED if limits.cpu_time is None else -(-limits.cpu_time // timedelta(seconds=1)),
         open_files=frames.UNLIMITED if limits.open_files is None else limits.open_files,
+        secrets=forms_of_all(run.secrets),
+        spool=spool,
+        spool_limit=spool_limit,
     )
 
 
@@ -75,11 +82,13 @@ def _name(text: str) -> bytes:
 # --- ends -------------------------------------------------------------------------------------------------------------
 
 
-def ended_command(run: RunOrder, end: End, reason: StopReason | None, clean: Mapping[str, str]) -> EndedRun:
+def ended_command(
+    run: RunOrder, end: End, reason: StopReason | None, clean: Mapping[str, str], spool: bytes | None = None
+) -> EndedRun:
     """What the zygote says became of the run. ``reason``: why the worker stopped it, if it did."""
     match end.how_far:
         case frames.RAN:
-            return _ran(run, end, reason)
+            return _ran(run, end, reason, spool)
         case frames.TOO_LATE:
             return stopped_before(run, end.ended, StopReason.LEASE_LOST)
         case frames.KILLED_AT_ONCE:
@@ -88,7 +97,7 @@ def ended_command(run: RunOrder, end: End, reason: StopReason | None, clean: Map
             return _did_not_run(run, end, clean)
 
 
-def _ran(run: RunOrder, end: End, reason: StopReason | None) -> EndedRun:
+def _ran(run: RunOrder, end: End, reason: StopReason | None, spool: bytes | None) -> EndedRun:
     match end.why:
         case frames.TIMED_OUT:
             ending = Ending.TIMED_OUT
@@ -115,7 +124,14 @@ def _ran(run: RunOrder, end: End, reason: StopReason | None) -> EndedRun:
         stderr=end.stderr,
         stdout_bytes=end.stdout_bytes,
         stderr_bytes=end.stderr_bytes,
+        spooled=_spooled(end, spool),
     )
+
+
+def _spooled(end: End, spool: bytes | None) -> Spooled | None:
+    if spool is None or not (end.stdout_spooled or end.stderr_spooled):
+        return None
+    return Spooled(spool + STDOUT, spool + STDERR, end.stdout_spooled, end.stderr_spooled)
 
 
 def _why_limited(run: RunOrder, code: int) -> str:

@@ -22,17 +22,21 @@ import structlog
 
 from sexton.clock import Clock
 from sexton.targets import CommandTarget
-from sexton_worker.core.runs import EndedRun, StopReason
+from sexton_worker.core.runs import EndedRun, Spooled, StopReason
 from sexton_worker.execution import RunOrder
+from sexton_worker.spool_room import SpoolRoom
 from sexton_worker.targets.command import ended_command, order_for
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
 from sexton_worker.targets.environment import clean_environment
+from sexton_worker.targets.outputs import discard
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.slots import Slots
 from sexton_worker.targets.zygote_keeper import PING_SECONDS, ZygoteKeeper
 from sexton_worker.targets.zygote_link import ZygoteLink
 from sexton_worker.targets.zygote_loss import Lost, end_lost
 from sexton_worker.zygote import frames
+from sexton_worker.zygote.frames import Seen
+from sexton_worker.zygote.spool_file import STDERR, STDOUT
 
 MOST_TRIES = 3  # zygotes that were lost before they began the run
 CLOSE_SECONDS = 15.0
@@ -49,18 +53,20 @@ class _Waiting:
 
 
 class _Sent:
-    __slots__ = ("is_urgent", "place", "reason", "waiting")
+    __slots__ = ("is_urgent", "place", "reason", "spool", "waiting")
 
-    def __init__(self, waiting: _Waiting, place: int) -> None:
+    def __init__(self, waiting: _Waiting, place: int, spool: bytes | None) -> None:
         self.waiting = waiting
         self.place = place
+        self.spool = spool
         self.reason: StopReason | None = None
         self.is_urgent = False
 
 
 class CommandRuns:
     """``tell`` takes each end; ``freed`` is called when slots have become free. Both under ``lock``. ``leases``: until
-    when the runs may go on that must not outlive theirs, by token and the elapsed clock."""
+    when the runs may go on that must not outlive theirs, by token and the elapsed clock; ``room``: where their outputs
+    are written down whole; ``seen`` takes the answers to ``look``, under ``lock``."""
 
     def __init__(
         self,
@@ -71,6 +77,8 @@ class CommandRuns:
         tell: Callable[[EndedRun], None],
         freed: Callable[[], None],
         leases: Callable[[], Mapping[int, float]],
+        room: SpoolRoom | None = None,
+        seen: Callable[[Seen], None] = lambda seen: None,
     ) -> None:
         self._clock = clock
         self._clean = clean_environment(worker_environment)
@@ -79,6 +87,8 @@ class CommandRuns:
         self._tell = tell
         self._freed = freed
         self._leases = leases
+        self._room = room
+        self._note_seen = seen
         self._waiting: deque[_Waiting] = deque()
         self._sent: dict[int, _Sent] = {}  # by token, as below
         self._vanishing: set[int] = set()  # whose zygote was lost
@@ -109,8 +119,9 @@ class CommandRuns:
             self._tell(stopped_before(order, now, StopReason.LEASE_LOST))
             return
         place = self._places[-1]
+        spool, limit = (None, 0) if self._room is None else (self._room.path(), self._room.limit)
         try:
-            frame = frames.run_frame(order_for(order, place, self._clean))
+            frame = frames.run_frame(order_for(order, place, self._clean, spool, limit))
             had_none = self.zygote.present is None
             self.zygote.link().post(frame)
         except (ValueError, struct.error, frames.FrameTooLarge) as error:
@@ -121,7 +132,7 @@ class CommandRuns:
             return
         self._places.pop()
         self._slots.free -= 1
-        self._sent[order.token] = _Sent(waiting, place)
+        self._sent[order.token] = _Sent(waiting, place, spool)
         if had_none:
             self._ring()
 
@@ -150,6 +161,14 @@ class CommandRuns:
                 self._tell(stopped_before(waiting.order, self._clock.elapsed(), reason))
                 return True
         return token in self._vanishing
+
+    def look(self, token: int) -> bool:
+        """Ask what this run has written so far, which ``seen`` will be told; false if it is not the zygote's."""
+        if token not in self._sent or self.zygote.present is None:
+            return False
+        self.zygote.present.post(frames.look_frame(token))
+        self.flush()
+        return True
 
     def _stop_sent(self, token: int, sent: _Sent, reason: StopReason) -> None:
         """The first reason stands, but a worker that ends makes haste."""
@@ -234,13 +253,15 @@ class CommandRuns:
         """Whether it said something."""
         said = link.receive()
         for kind, body in said:
+            if kind == frames.SEEN:
+                self._note_seen(frames.seen_in(body))
             if kind != frames.ENDED:
                 continue
             end = frames.end_in(body)
             if (sent := self._sent.pop(end.token, None)) is not None:
                 self._places.append(sent.place)
                 self._slots.free += 1
-                self._tell(ended_command(sent.waiting.order, end, sent.reason, self._clean))
+                self._tell(ended_command(sent.waiting.order, end, sent.reason, self._clean, sent.spool))
         return bool(said)
 
     def _note_loss(self) -> None:
@@ -253,6 +274,7 @@ class CommandRuns:
         for token, sent in self._sent.items():
             self._places.append(sent.place)
             begun = begun_by[token]
+            discard(None if sent.spool is None else Spooled(sent.spool + STDOUT, sent.spool + STDERR, 0, 0))
             if begun is None:
                 self._slots.free += 1
                 sent_back.append(sent)

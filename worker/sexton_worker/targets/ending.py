@@ -58,18 +58,7 @@ def ended_process(
         error = "" if code == 0 or code in order.rules.success_codes else end_of(code)
     else:
         error = why_stopped(order, ending, code, is_killed=supervision.is_killed) + _who_survived(order.token, started)
-    return EndedRun(
-        token=order.token,
-        ending=ending,
-        started=started,
-        ended=ended,
-        exit_code=code,
-        error=error,
-        stdout=outputs.stdout.kept(),
-        stderr=outputs.stderr.kept(),
-        stdout_bytes=outputs.stdout.total,
-        stderr_bytes=outputs.stderr.total,
-    )
+    return outputs.told(EndedRun(order.token, ending, started, ended, code, error))
 
 
 def why_stopped(order: RunOrder, ending: Ending, code: int, *, is_killed: bool) -> str:

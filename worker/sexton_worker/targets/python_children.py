@@ -19,6 +19,7 @@ from sexton_worker.core.wear import WearLimits
 from sexton_worker.targets.child_watch import ChildWatch
 from sexton_worker.targets.environment import INHERITED_BY_PYTHON, WORKER_PID, clean_environment
 from sexton_worker.targets.launching import KilledAtStart
+from sexton_worker.targets.outputs import Spools
 from sexton_worker.targets.python_process import EndOfRun, PythonChild, Task
 from sexton_worker.targets.python_recycling import Recycling
 from sexton_worker.targets.zygote_keeper import ZygoteKeeper
@@ -47,6 +48,7 @@ class PythonChildren:
         lock: threading.Lock,
         zygote: ZygoteKeeper,
         wear: WearLimits,
+        spools: Spools = tuple,
     ) -> None:
         self._clock = clock
         own = clean_environment(worker_environment, INHERITED_BY_PYTHON)
@@ -59,6 +61,7 @@ class PythonChildren:
         self.coming = 0  # sent for and not ready yet
         self.watch = ChildWatch(clock)
         self._recycling = Recycling(wear)
+        self._spools = spools
 
     def __iter__(self) -> Iterator[PythonChild]:
         return iter(tuple(self._all))
@@ -116,6 +119,7 @@ class PythonChildren:
             self._resting.remove(worn)
             worn.dismiss()
         child.outputs.drain()
+        child.outputs.spools = self._spools
         child.outputs.fresh_tails()
 
     def ends(self, child: PythonChild, now: float) -> list[EndOfRun]:

@@ -19,21 +19,12 @@ from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.supervision import Supervision
+from sexton_worker.zygote.frames import Seen
 
 
 def ended_run(token: int, started: float, ended: float, end: dict[str, Any] | None, outputs: Outputs) -> EndedRun:
     """As the child told it; ``end`` None: it succeeded. The outputs must have been drained."""
-    told = EndedRun(
-        token=token,
-        ending=Ending.EXITED,
-        started=started,
-        ended=ended,
-        exit_code=0,
-        stdout=outputs.stdout.kept(),
-        stderr=outputs.stderr.kept(),
-        stdout_bytes=outputs.stdout.total,
-        stderr_bytes=outputs.stderr.total,
-    )
+    told = outputs.told(EndedRun(token, Ending.EXITED, started, ended, exit_code=0))
     if end is None:
         return told
     ending = Ending(end["ending"])
@@ -106,6 +97,11 @@ class Leaving:
         if child is not None:
             child.stop.stop(reason)
         return child is not None
+
+    def look(self, token: int) -> Seen | None:
+        """What this run has written so far; None if it is not here."""
+        child = self._children.get(token)
+        return None if child is None else child.outputs.look(token)
 
     def see_off(self, child: PythonChild, task: Task, ending: Ending, started: float) -> None:
         """Begin to stop the task that this child is in; the child is nobody else's any more."""

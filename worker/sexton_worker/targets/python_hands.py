@@ -24,6 +24,7 @@ from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.python_queue import PythonQueue
 from sexton_worker.targets.slots import Slots
 from sexton_worker.targets.supervision import ENDINGS
+from sexton_worker.zygote.frames import Seen
 
 MOST_TRIES = 3  # processes that ended without beginning the run
 
@@ -147,6 +148,13 @@ class PythonHands:
                 self.see_off(child, ENDINGS[reason])
         self._waiting.again(taken)
         self._freed()
+
+    def look(self, token: int) -> Seen | None:
+        """What this run has written so far; None if it is in no child's hand."""
+        for child in self._children:
+            if child.hand and child.hand[0].token == token:
+                return None if child.started_at() is None else child.outputs.look(token)
+        return self._leaving.look(token)
 
     def see_off(self, child: PythonChild, ending: Ending) -> None:
         """Stop the run that the child is in, which must be all that it has."""

@@ -25,6 +25,7 @@ from datetime import timedelta
 from typing import Any
 
 from sexton_worker.core.chunks import STALL_SECONDS
+from sexton_worker.core.secret_masks import forms_of_all
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.board import Board
 from sexton_worker.targets.launching import launch
@@ -124,6 +125,9 @@ class PythonChild:
         if not self.hand:
             self.head_since = self.moved_at = now
         self.hand.extend(tasks)
+        for task in tasks:
+            if task.order.secrets:
+                self.outputs.mask(forms_of_all(task.order.secrets))
         self._note_times(tasks)
         if ends := [task.order.begin_by for task in tasks if task.ends_with_lease]:
             self._note_lease(now, min(self._lease, *ends))

@@ -28,12 +28,14 @@ from sexton_worker.core.wear import WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.child_watch import NEVER
 from sexton_worker.targets.ending import not_started, stopped_before
+from sexton_worker.targets.outputs import Spools
 from sexton_worker.targets.python_children import ChildFailed, PythonChildren
 from sexton_worker.targets.python_hands import PythonHands
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.python_queue import PythonQueue
 from sexton_worker.targets.slots import Slots
 from sexton_worker.targets.zygote_keeper import ZygoteKeeper
+from sexton_worker.zygote.frames import Seen
 
 BOOT_SECONDS = 60.0
 
@@ -53,6 +55,7 @@ class PythonRuns:
         zygote: ZygoteKeeper,
         wear: WearLimits,
         leases: Callable[[], Mapping[int, float]],
+        spools: Spools = tuple,
     ) -> None:
         self._clock = clock
         self._lock = lock
@@ -61,7 +64,7 @@ class PythonRuns:
         self._freed = freed
         self._leases = leases
         self._waiting = PythonQueue()
-        self._children = PythonChildren(clock, worker_environment, lock, zygote, wear)
+        self._children = PythonChildren(clock, worker_environment, lock, zygote, wear, spools)
         self._hands = PythonHands(clock, lock, slots, tell, freed, self._waiting, self._children)
         self._is_closed = False
         self._watch = self._children.watch
@@ -125,6 +128,10 @@ class PythonRuns:
             self._tell(stopped_before(task.order, self._clock.elapsed(), reason))
         else:
             self._hands.stop(token, reason)
+
+    def look(self, token: int) -> Seen | None:
+        """What this run has written so far; None if it is not here, or has not begun."""
+        return self._hands.look(token)
 
     def close(self) -> None:
         """End the thread and the children; runs must have ended before. Without the lock."""

@@ -1,4 +1,4 @@
-"""The `Store` on PostgreSQL: five parts over one connection."""
+"""The `Store` on PostgreSQL: six parts over one connection."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sexton.store.postgres.edits import PostgresEdits
 from sexton.store.postgres.grants import PostgresGrants
 from sexton.store.postgres.listening import PostgresListener
 from sexton.store.postgres.operations import PostgresOperations
+from sexton.store.postgres.outputs import PostgresOutputs
 from sexton.store.postgres.terms import PostgresTerms
 from sexton.store.postgres.ticks import PostgresTicks
 from sexton.store.protocol import Channel, Listener
@@ -43,6 +44,10 @@ class PostgresStore:
     @cached_property
     def operations(self) -> PostgresOperations:
         return PostgresOperations(self.connection)
+
+    @cached_property
+    def outputs(self) -> PostgresOutputs:
+        return PostgresOutputs(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

@@ -1,4 +1,4 @@
-"""The seam between Sexton and its database: five small protocols, two implementations.
+"""The seam between Sexton and its database: six small protocols, two implementations.
 
 ``Store`` is one connection's view: not for two threads at once (open another).
 PostgreSQL and SQLite implement it, and one behavioural suite runs against both.
@@ -52,6 +52,7 @@ from sexton.store.protocol.operations import (
     StoppedClaim,
     WorkerChoice,
 )
+from sexton.store.protocol.outputs import OutputStore
 from sexton.store.protocol.terms import TermStore
 from sexton.store.protocol.ticks import (
     CursorsRead,
@@ -85,6 +86,7 @@ __all__ = [
     "LateJobRow",
     "Listener",
     "OperationStore",
+    "OutputStore",
     "Renewal",
     "Requeued",
     "Rerun",
@@ -110,6 +112,7 @@ class Channel(StrEnum):
     JOBS = "sexton_jobs"  # an edit, a setting, a request to the leader
     WORK = "sexton_work"  # a claim that is available now or within seconds
     STOPS = "sexton_stops"  # a run, or a worker, was asked to stop: `grants.stop_requests` tells whose
+    WATCHES = "sexton_watches"  # somebody follows a run's output: `outputs.watched` tells whose
 
 
 class Listener(Protocol):
@@ -135,6 +138,9 @@ class Store(Protocol):
 
     @property
     def operations(self) -> OperationStore: ...
+
+    @property
+    def outputs(self) -> OutputStore: ...
 
     @property
     def reads(self) -> LedgerReader: ...

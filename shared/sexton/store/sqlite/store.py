@@ -1,4 +1,4 @@
-"""The `Store` on SQLite: five parts over one connection."""
+"""The `Store` on SQLite: six parts over one connection."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sexton.store.sqlite.edits import SqliteEdits
 from sexton.store.sqlite.grants import SqliteGrants
 from sexton.store.sqlite.listening import FileListener, MemoryListener
 from sexton.store.sqlite.operations import SqliteOperations
+from sexton.store.sqlite.outputs import SqliteOutputs
 from sexton.store.sqlite.terms import SqliteTerms
 from sexton.store.sqlite.ticks import SqliteTicks
 
@@ -43,6 +44,10 @@ class SqliteStore:
     @cached_property
     def operations(self) -> SqliteOperations:
         return SqliteOperations(self.connection)
+
+    @cached_property
+    def outputs(self) -> SqliteOutputs:
+        return SqliteOutputs(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:
