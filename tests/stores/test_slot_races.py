@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -216,8 +217,8 @@ def plant(monkeypatch: pytest.MonkeyPatch, fault: tuple[bytes, bytes]) -> None:
     """Have the pull's statement say something else."""
     right = pull.pull_statement
 
-    def wrong(queues: int, *, is_paced: bool) -> bytes:
-        statement = right(queues, is_paced=is_paced)
+    def wrong(queues: int, **which: Any) -> bytes:
+        statement = right(queues, **which)
         assert fault[0] in statement
         return statement.replace(*fault)
 

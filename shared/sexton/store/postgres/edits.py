@@ -14,6 +14,7 @@ from sexton.claims import OnWorkerLost
 from sexton.errors import MovedOn, NotFound, Refused
 from sexton.job_rules import firing_rules
 from sexton.jobs import JobDefinition
+from sexton.queue_rules import RuleChange
 from sexton.settings import ClusterSettings, setting_text, settings_from_rows, with_setting
 from sexton.store.cluster_rows import check_resignation
 from sexton.store.edit_plan import (
@@ -28,7 +29,7 @@ from sexton.store.edit_plan import (
     plan_edits,
     told_by,
 )
-from sexton.store.postgres import cluster_edits
+from sexton.store.postgres import cluster_edits, queue_edits
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS, EditRoutine
 from sexton.store.postgres.edit_writes import EditWrites
@@ -241,6 +242,9 @@ class PostgresEdits:
             connection.execute(_EVENT, [actor, "setting.changed", None, json.dumps(detail)])
             connection.execute("SELECT pg_notify('sexton_jobs', '')")
         return after
+
+    def set_queue_rule(self, name: str, limits: Mapping[str, str], actor: str) -> RuleChange:
+        return queue_edits.set_queue_rule(self._connection, name, limits, actor)
 
     def request_resign(self, actor: str) -> str | None:
         with self._connection.autocommit() as connection:

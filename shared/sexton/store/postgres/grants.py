@@ -29,8 +29,10 @@ import psycopg
 from sexton.claims import State
 from sexton.jobs import JobDefinition
 from sexton.store.postgres import arrays, completion, leases, parking, slot_groups
-from sexton.store.postgres.pull import Pulled, grants_of, look_ahead, plan_by_index, pull, pull_paced
+from sexton.store.postgres.pull import Pulled, grants_of, look_ahead, plan_by_index, pull, pull_paced, together
+from sexton.store.postgres.ruled_queues import RuledQueues
 from sexton.store.protocol import Channel, Grant, Renewal, Requeued, RunResult, StepRequest, StepResult, StopRequests
+from sexton.store.pull_turns import Turn, turn
 
 if TYPE_CHECKING:
     from sexton.store.postgres.connection import PostgresConnection
@@ -62,6 +64,7 @@ class _Committed:
     now: datetime
     next_available_at: datetime | None
     is_paced_due: bool
+    has_rules: bool
 
 
 class PostgresGrants:
@@ -71,6 +74,7 @@ class PostgresGrants:
         self._connection = connection
         self._prepared: psycopg.Connection[Any] | None = None
         self._turn = 0
+        self._ruled = RuledQueues(connection)
 
     # --- the worker's row ---------------------------------------------------------------------------
 
@@ -93,30 +97,48 @@ class PostgresGrants:
     # --- the step -----------------------------------------------------------------------------------
 
     def step(self, request: StepRequest) -> StepResult:
-        queues = self._rotated(request.queues)
+        order = self._next_turn(request)
+        reserved = self._ruled.reserved(order, request.room)
         first = self._connection.retrying(
-            lambda: self._complete_and_pull(request, queues), "writing results and pulling claims"
+            lambda: self._complete_and_pull(request, order, request.room - reserved),
+            "writing results and pulling claims",
         )
         # That much is committed: tried again as a whole, its results would be refused and its grants lost.
-        grants, picked = first.pulled.grants, first.pulled.picked
-        room = request.room - len(grants)
-        if first.is_paced_due and room > 0:
-            more = self._connection.unless_contended(
-                lambda: self._pull_paced(request, room, queues), otherwise=Pulled((), 0)
-            )
-            grants, picked = grants + more.grants, picked + more.picked
-        if first.pulled.parked:
-            self._connection.unless_contended(lambda: self._settle(first.pulled), None)
+        pulled, next_available_at = self._pull_more(request, order, first)
+        if reserved and first.pulled.picked >= request.room - reserved:
+            pulled = pulled._replace(picked=pulled.picked + reserved)  # the queues without a rule may hold more
+        if pulled.parked:
+            self._connection.unless_contended(lambda: self._settle(pulled), None)
         refused = len(request.results) - len(first.outcomes)
         if refused:
             self._connection.unless_contended(lambda: self._execute(_COUNT_STALE, (refused,)), None)
-        if _leaves_work(request.results, first.outcomes, first.woken, grants):
+        if _leaves_work(request.results, first.outcomes, first.woken, pulled.grants):
             self._connection.unless_contended(lambda: self._execute(_NOTIFY_WORK), None)
         if State.CANCELLED in first.outcomes.values():  # somebody may wait for it
             self._connection.unless_contended(lambda: self._execute(_NOTIFY_STOPS), None)
-        return StepResult(frozenset(first.outcomes), grants, picked, first.next_available_at, first.now)
+        return StepResult(frozenset(first.outcomes), pulled.grants, pulled.picked, next_available_at, first.now)
 
-    def _complete_and_pull(self, request: StepRequest, queues: tuple[str, ...]) -> _Committed:
+    def _pull_more(self, request: StepRequest, order: Turn, first: _Committed) -> tuple[Pulled, datetime | None]:
+        """What the first transaction does not pull, from the room it left: queues with a rule, then paced claims.
+
+        All that was pulled, and when to look again.
+        """
+        pulled, look_at = first.pulled, first.next_available_at
+        if first.has_rules and (request.room > 0 or request.results):
+            # Paced claims of both kinds of queues are pulled by turns: what is first may take the whole class.
+            with_paced = not first.is_paced_due or order.number % 2 == 0
+            ruled = self._ruled.pull(request, request.room - len(pulled.grants), order, with_paced=with_paced)
+            pulled = together(pulled, ruled.pulled)
+            look_at = min((at for at in (look_at, ruled.look_at) if at is not None), default=None)
+        room = request.room - len(pulled.grants)
+        if first.is_paced_due and room > 0:
+            paced = self._connection.unless_contended(
+                lambda: self._pull_paced(request, room, order), otherwise=Pulled((), 0)
+            )
+            pulled = together(pulled, paced)
+        return pulled, look_at
+
+    def _complete_and_pull(self, request: StepRequest, order: Turn, room: int) -> _Committed:
         written = promoted = pulled = None
         with self._connection.autocommit() as connection:
             self._prepare(connection)
@@ -124,9 +146,9 @@ class PostgresGrants:
                 connection.execute(b"BEGIN")
                 if request.results:
                     written, promoted = completion.complete(connection, request.worker_id, request.results)
-                if request.room > 0 and queues:
-                    pulled = pull(connection, request.worker_id, request.lease, request.room, queues)
-                ahead = look_ahead(connection, queues)
+                if room > 0 and order.queues:
+                    pulled = pull(connection, request.worker_id, request.lease, room, order.queues, order.first)
+                ahead = look_ahead(connection, order.queues)
                 connection.execute(b"COMMIT")
             outcomes: dict[int, int] = dict(written.fetchall()) if written is not None else {}
             granted = grants_of(pulled) if pulled is not None else Pulled((), 0)
@@ -139,20 +161,20 @@ class PostgresGrants:
         with self._connection.autocommit() as connection:
             parking.settle(connection, pulled.parked, pulled.replacing)
 
-    def _pull_paced(self, request: StepRequest, room: int, queues: tuple[str, ...]) -> Pulled:
+    def _pull_paced(self, request: StepRequest, room: int, order: Turn) -> Pulled:
+        worker, limit = request.worker_id, request.catch_up_concurrency
         with self._connection.transaction() as connection:
-            return pull_paced(connection, request.worker_id, request.lease, room, request.catch_up_concurrency, queues)
+            return pull_paced(connection, worker, request.lease, room, limit, order.queues, order.first)
 
     def _execute(self, statement: bytes, values: tuple[int, ...] = ()) -> None:
         with self._connection.autocommit() as connection:
             connection.execute(statement, values)
 
-    def _rotated(self, queues: tuple[str, ...]) -> tuple[str, ...]:
-        """The queues, another one first each time, so that a full one does not starve the others."""
-        if len(queues) < 2:
-            return queues
-        self._turn = (self._turn + 1) % len(queues)
-        return queues[self._turn :] + queues[: self._turn]
+    def _next_turn(self, request: StepRequest) -> Turn:
+        """The order of this step; steps that pull nothing use up no turn."""
+        order = turn(self._turn, request.queues)
+        self._turn += request.room > 0
+        return order
 
     def _prepare(self, connection: psycopg.Connection[Any]) -> None:
         if connection is not self._prepared:

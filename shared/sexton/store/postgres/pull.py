@@ -35,9 +35,9 @@ from psycopg import RawCursor
 
 from sexton.claims import Origin
 from sexton.store.protocol import Grant
+from sexton.store.pull_turns import PRIORITIES, priorities_from
 
 LARGEST_PULL = 500
-PRIORITIES = (2, 1, 0, -1, -2)
 _ORIGINS = tuple(Origin)
 _NO_JITTER = timedelta(0)
 # With a transaction id, by which housekeeping knows a backend that may keep others waiting.
@@ -47,19 +47,23 @@ _CATCH_UP_GATE = (0x5E870, 1)  # any two numbers; the advisory lock of all who p
 GRANT_COLUMNS = (
     "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once, lease_expires_at"
 )
-_LIVE = "NOT (origin IN (1, 2, 3))"
-_PACED = "origin IN (1, 2, 3)"
-_READY = "state = 0 AND NOT blocked"
+LIVE = "NOT (origin IN (1, 2, 3))"
+PACED = "origin IN (1, 2, 3)"
+READY = "state = 0 AND NOT blocked"
 
 _SCAN = """(SELECT ctid AS tid, job_id, scheduled_at, slot, overlap, origin, attempt FROM claims
-   WHERE {ready} AND {origins} AND queue = ${queue}::text AND priority = {priority}
+   WHERE {ready} AND {origins} AND queue = ${queue}::text AND priority = {priority}{unruled}
      AND available_at <= statement_timestamp() AND (start_by IS NULL OR start_by > statement_timestamp())
    ORDER BY available_at LIMIT {limit} FOR UPDATE SKIP LOCKED)"""
+
+# Queues with a rule are pulled by `sexton.store.postgres.ruled_queues` alone. Asked once a scan, not for each claim.
+_UNRULED = """
+     AND NOT EXISTS (SELECT 1 FROM queues r WHERE r.name = ${queue}::text)"""
 
 _ROOM = "$3::bigint"
 # At most $4 at once in the cluster. The count is right because it is taken in a statement that began after the gate
 # was locked: whoever held it before has committed.
-_PACED_ROOM = f"least({_ROOM}, greatest(0, $4::bigint - (SELECT count(*) FROM claims WHERE state = 1 AND {_PACED})))"  # noqa: S608 - built from constants
+_PACED_ROOM = f"least({_ROOM}, greatest(0, $4::bigint - (SELECT count(*) FROM claims WHERE state = 1 AND {PACED})))"  # noqa: S608 - built from constants
 
 # Rows beyond the limit of a concurrency key. One's own slot, numbered like the job, has one row always.
 _EXCESS = """CASE WHEN slot < 0 THEN greatest(0, (SELECT count(*) FROM slots t WHERE t.slot = locked.slot)
@@ -121,19 +125,21 @@ SELECT {columns}, k.parked, k.replacing, k.picked
    AS replacing FROM pick) k
  LEFT JOIN moved m ON m.state = 1 ORDER BY m.place"""
 
-# Per queue, priority and class one probe of an index: the next instant at which a claim becomes available, and whether
-# paced claims are due now.
-_AHEAD = f"""SELECT statement_timestamp(), min(ahead.at), bool_or(due.paced)
+# Per queue without a rule, priority and class one probe of an index: the next instant at which a claim becomes
+# available, and whether paced claims are due now; then whether any of the queues has a rule.
+_AHEAD = f"""SELECT statement_timestamp(), min(ahead.at), bool_or(due.paced),
+  EXISTS (SELECT 1 FROM queues WHERE name = ANY ($1::text[]))
  FROM unnest($1::text[]) q(queue) CROSS JOIN generate_series(-2, 2) p(priority)
  LEFT JOIN LATERAL (
-  (SELECT available_at AS at FROM claims WHERE {_READY} AND {_LIVE} AND queue = q.queue AND priority = p.priority
+  (SELECT available_at AS at FROM claims WHERE {READY} AND {LIVE} AND queue = q.queue AND priority = p.priority
     AND available_at > statement_timestamp() ORDER BY available_at LIMIT 1)
   UNION ALL
-  (SELECT available_at FROM claims WHERE {_READY} AND {_PACED} AND queue = q.queue AND priority = p.priority
+  (SELECT available_at FROM claims WHERE {READY} AND {PACED} AND queue = q.queue AND priority = p.priority
     AND available_at > statement_timestamp() ORDER BY available_at LIMIT 1)) ahead ON true
  LEFT JOIN LATERAL (SELECT true AS paced FROM claims
-   WHERE {_READY} AND {_PACED} AND queue = q.queue AND priority = p.priority
-    AND available_at <= statement_timestamp() ORDER BY available_at LIMIT 1) due ON true"""  # noqa: S608 - built from constants
+   WHERE {READY} AND {PACED} AND queue = q.queue AND priority = p.priority
+    AND available_at <= statement_timestamp() ORDER BY available_at LIMIT 1) due ON true
+ WHERE NOT EXISTS (SELECT 1 FROM queues r WHERE r.name = q.queue OFFSET 0)"""  # noqa: S608 - built from constants
 
 _PLAN_BY_INDEX = """SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_mergejoin = off;
  SET plan_cache_mode = force_generic_plan"""
@@ -149,19 +155,28 @@ class Pulled(NamedTuple):
     replacing: frozenset[int] = frozenset()
 
 
+def together(one: Pulled, other: Pulled) -> Pulled:
+    """What two pulls of a step came to."""
+    return Pulled(*(a + b for a, b in zip(one[:2], other[:2], strict=True)), one[2] | other[2], one[3] | other[3])
+
+
 @lru_cache(maxsize=64)
-def pull_statement(queues: int, *, is_paced: bool) -> bytes:
-    """The pull over so many queues. Parameters: worker, lease, room, for the paced class its limit, the queues."""
-    first = 5 if is_paced else 4
+def pull_statement(queues: int, *, is_paced: bool, first: int = PRIORITIES[0], is_ruled: bool = False) -> bytes:
+    """The pull over so many queues without a rule (``is_ruled``: whatever their rules), one priority ``first``.
+
+    Parameters: worker, lease, room, for the paced class its limit, the queues.
+    """
+    place = 5 if is_paced else 4
     scans = [
         _SCAN.format(
-            ready=_READY,
-            origins=_PACED if is_paced else _LIVE,
-            queue=first + queue,
+            ready=READY,
+            origins=PACED if is_paced else LIVE,
+            queue=place + queue,
             priority=priority,
+            unruled="" if is_ruled else _UNRULED.format(queue=place + queue),
             limit=LARGEST_PULL,
         )
-        for priority in PRIORITIES
+        for priority in priorities_from(first)
         for queue in range(queues)
     ]
     return _PULL.format(
@@ -178,17 +193,27 @@ def plan_by_index(connection: psycopg.Connection[Any]) -> None:
 
 
 def pull(
-    connection: psycopg.Connection[Any], worker_id: int, lease: timedelta, room: int, queues: tuple[str, ...]
+    connection: psycopg.Connection[Any],
+    worker_id: int,
+    lease: timedelta,
+    room: int,
+    queues: tuple[str, ...],
+    first: int = PRIORITIES[0],
+    *,
+    is_ruled: bool = False,
 ) -> RawCursor[Any]:
-    """Run the pull of the live class; ``grants_of`` reads the cursor once the pipeline is through."""
-    statement = pull_statement(len(queues), is_paced=False)
+    """Run the pull of the live class; ``grants_of`` reads the cursor once the pipeline is through.
+
+    ``is_ruled``: the caller holds the gates of these queues' rules, and ``room`` is what they allow.
+    """
+    statement = pull_statement(len(queues), is_paced=False, first=first, is_ruled=is_ruled)
     return RawCursor(connection).execute(
         statement, (worker_id, lease, min(room, LARGEST_PULL), *queues), binary=True, prepare=True
     )
 
 
 def look_ahead(connection: psycopg.Connection[Any], queues: tuple[str, ...]) -> RawCursor[Any]:
-    """Run the look ahead: one row of now, the next ``available_at``, and whether paced claims are due."""
+    """Run the look ahead: one row of now, the next ``available_at``, if paced claims are due, if there are rules."""
     return RawCursor(connection).execute(_AHEAD.encode(), (list(queues),), binary=True, prepare=True)
 
 
@@ -199,6 +224,9 @@ def pull_paced(
     room: int,
     limit: int,
     queues: tuple[str, ...],
+    first: int = PRIORITIES[0],
+    *,
+    is_ruled: bool = False,
 ) -> Pulled:
     """In an open transaction, grant paced claims so that at most ``limit`` run in the cluster.
 
@@ -207,7 +235,7 @@ def pull_paced(
     locked = connection.execute(_TRY_GATE, _CATCH_UP_GATE).fetchone()
     if locked is None or not locked[0]:
         return Pulled((), 0)
-    statement = pull_statement(len(queues), is_paced=True)
+    statement = pull_statement(len(queues), is_paced=True, first=first, is_ruled=is_ruled)
     cursor: RawCursor[Any] = RawCursor(connection)
     cursor.execute(statement, (worker_id, lease, min(room, LARGEST_PULL), limit, *queues), binary=True, prepare=True)
     return grants_of(cursor)
