@@ -30,7 +30,7 @@ DEFAULT_DATABASE = "sqlite:///.sexton/sexton.db"
 DEFAULT_COORDINATOR = "database:"
 SLOTS_PER_CORE = 2
 RECYCLE_RUNS = 10_000
-RECYCLE_MEMORY = 1_000_000_000  # bytes
+RECYCLE_MEMORY = OUTPUT_LIMIT = 1_000_000_000  # bytes
 MAX_FILE_BYTES = 1024 * 1024
 MAX_SECRET_BYTES = 16 * 1024
 SYSTEM_CA = "system"
@@ -74,6 +74,8 @@ class ProcessSettings:
     log: LogFormat
     allow: tuple[str, ...] | None
     secrets: str | None  # a folder of files, of which jobs may name some
+    output: str | None  # where outputs of runs are kept whole
+    output_limit: int | None  # bytes of each
     python_recycle_runs: int | None
     python_recycle_memory: int | None
     coordinator_access: CoordinatorAccess
@@ -158,6 +160,8 @@ def _defaults() -> dict[str, Any]:
         "log": LogFormat.CONSOLE,
         "allow": None,
         "secrets": None,
+        "output": None,
+        "output_limit": OUTPUT_LIMIT,
         "python_recycle_runs": RECYCLE_RUNS,
         "python_recycle_memory": RECYCLE_MEMORY,
     }
@@ -328,7 +332,7 @@ def _recycle_runs(value: object) -> int | None:
     return int(text)
 
 
-def _recycle_memory(value: object) -> int | None:
+def _size(value: object) -> int | None:
     text = _text(value)
     if text == "off":
         return None
@@ -383,6 +387,8 @@ _READINGS: dict[str, Callable[[object], Any]] = {
     "log": _log,
     "allow": _list,
     "secrets": _path,
+    "output": lambda value: None if value == "off" else _path(value),
+    "output_limit": _size,
     "python_recycle_runs": _recycle_runs,
-    "python_recycle_memory": _recycle_memory,
+    "python_recycle_memory": _size,
 }

@@ -17,31 +17,32 @@ from sexton_worker.live_output import LiveOutputLoop, Looking, WatchBell
 from sexton_worker.spool_room import SpoolRoom
 from sexton_worker.whole_output import Carrier, WholeRun
 
+UNLIMITED = 1 << 50  # bytes
 PARTING_SECONDS = 15.0  # in which an ending worker carries what is left
 
 
 @dataclass(frozen=True, slots=True)
 class WholeOutput:
-    """Where outputs are kept whole, and how many bytes of each."""
+    """Where outputs are kept whole, and how many bytes of each; None: all."""
 
     base: str
-    limit: int
+    limit: int | None
 
 
 class WholeOutputs:
     """Those of one worker, ``store`` its own. Raises ``InvalidSetting`` where the place or the spool cannot be used."""
 
     def __init__(self, options: WholeOutput, store: Store, clock: Clock) -> None:
-        place = place_at(options.base)
+        place, limit = place_at(options.base), options.limit or UNLIMITED
         self._store = store
         try:
-            self.room = SpoolRoom(options.limit)
+            self.room = SpoolRoom(limit)
         except OSError as error:
             raise InvalidSetting(
                 f"output: what is to be kept cannot be written down on this machine ({error})",
                 hint="make the folder for temporary files writable, or name another in TMPDIR",
             ) from None
-        self._carrier = Carrier(place, options.limit, store.outputs.note_whole, clock)
+        self._carrier = Carrier(place, limit, store.outputs.note_whole, clock)
 
     def carry(self, ended: EndedRun, run: WholeRun) -> None:
         self._carrier.carry(ended, run)

@@ -25,6 +25,7 @@ import sexton
 from sexton.clock import Clock, SystemClock
 from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
+from sexton.output_places import place_at
 from sexton.process_settings import RECYCLE_MEMORY, RECYCLE_RUNS
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
@@ -178,10 +179,13 @@ class Worker:
 def run_worker(options: WorkerOptions) -> int:
     """Work until SIGTERM or SIGINT has drained this worker, from the main thread; the exit code, 0.
 
-    Waits for a database that is away. Raises ``OldSchema`` if its tables are not this version's.
+    Waits for a database that is away. Raises ``OldSchema`` if its tables are not this version's, ``InvalidSetting`` if
+    outputs cannot be kept where they are to be.
     """
     log = structlog.get_logger("sexton.worker").bind(worker=options.name)
     news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
+    if options.whole_output is not None:
+        place_at(options.whole_output.base)  # what cannot be is said before anything is waited for
     with on_ending_signals(news.put):
         if not _await_schema(options, news):
             return 0

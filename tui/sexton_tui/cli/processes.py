@@ -67,11 +67,18 @@ def worker(
     drain: Annotated[
         str | None, typer.Option("--drain", metavar="DURATION", help="How long SIGTERM lets runs go on.")
     ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", metavar="PLACE", help="Keep outputs of runs whole: a folder, or s3://..., gs://..."),
+    ] = None,
     log: LogOption = None,
 ) -> None:
     """Run one worker. SIGTERM drains it; a second one gives its claims back."""
-    settings = invocation_of(ctx).settings(name=name, queues=queues, slots=slots, poll=poll, drain=drain, log=log)
+    settings = invocation_of(ctx).settings(
+        name=name, queues=queues, slots=slots, poll=poll, drain=drain, output=output, log=log
+    )
     start_logging(settings)
+    from sexton_worker.output_threads import WholeOutput
     from sexton_worker.worker import WorkerOptions, run_worker
 
     run_worker(
@@ -84,6 +91,7 @@ def worker(
             drain=settings.drain,
             allow=settings.allow,
             secrets=settings.secrets,
+            whole_output=None if settings.output is None else WholeOutput(settings.output, settings.output_limit),
             python_recycle_runs=settings.python_recycle_runs,
             python_recycle_memory=settings.python_recycle_memory,
         )
