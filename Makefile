@@ -4,13 +4,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test edits trials check lint campaigns sim bench bench-cluster bench-schedules schedules-soak clean services
+.PHONY: help demo cluster compose-test test edits trials soak check lint campaigns sim bench bench-cluster bench-schedules schedules-soak clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
 READY := $(VENV)/.ready
 SEED ?= 1
 TRIES ?= 5
+SOAK_MINUTES ?= 10
 ARGS ?=
 # What `make test` hands to pytest: make test TESTS="tests/unit -k cron"
 TESTS ?=
@@ -39,6 +40,10 @@ edits: $(READY) services ## job files applied to a running cluster, an edit a se
 
 trials: $(READY) services ## a real cluster killed, frozen and restarted, TRIES=5 times each: what CI tries once
 	@$(VENV)/bin/pytest -n 2 --dist worksteal --durations=0 --durations-min=5 --timeout 3600 tests/faults --tries $(TRIES)
+
+soak: $(READY) services ## workers under random blows for SOAK_MINUTES=10, and PostgreSQL away for five, twice
+	@$(VENV)/bin/pytest -q -s --timeout 86400 --soak $(SOAK_MINUTES) \
+	  tests/faults/soak_of_workers.py tests/faults/test_outage_of_leases.py
 
 check: lint test ## format, lint, import rules, types, then all tests: what CI runs
 

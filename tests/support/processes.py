@@ -114,6 +114,11 @@ class ProcessGroup:
         self._mark = f"{os.getpid()}-{secrets.token_hex(8)}"
         reaper.watch("mark", self._mark)
 
+    @property
+    def mark(self) -> str:
+        """What the environment of all processes of this test has, by which they are found (``reaper.marked``)."""
+        return self._mark
+
     def __enter__(self) -> Self:
         return self
 

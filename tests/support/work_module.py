@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import signal
@@ -103,6 +104,11 @@ def wait_for_ever(note: str | None = None) -> None:
         Path(note).write_text(str(os.getpid()))
     while True:
         signal.pause()
+
+
+async def nap(seconds: float) -> None:
+    """A coroutine that takes so long."""
+    await asyncio.sleep(seconds)
 
 
 def wait_for_file(note: str, gate: str) -> None:
