@@ -13,6 +13,7 @@ process keeps its connections for the next request; cookies and all else that a 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import ssl
@@ -94,6 +95,7 @@ def send(
         raise Ended("not started", str(error), error) from None
     exchange = _Exchange(request, expect, expect_body, redirects, allow)
     try:
+        _present_client()
         with TimeLimit(timeout):
             exchange.run()
     except OutOfTime:
@@ -247,7 +249,7 @@ def _present_client() -> Client:
     if _client is None or network != _client_network:
         _drop_client()
         _client = httpx.Client(
-            verify=_authorities(),
+            verify=_authorities(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
             timeout=None,  # noqa: S113 - the whole has one: see TimeLimit
             limits=httpx.Limits(max_keepalive_connections=MOST_IDLE, keepalive_expiry=KEEP_IDLE_SECONDS),
             headers={"Accept": "*/*", "Accept-Encoding": "identity"},
@@ -257,10 +259,11 @@ def _present_client() -> Client:
     return _client
 
 
-def _authorities() -> ssl.SSLContext:
-    """The machine's own, or those of SSL_CERT_FILE and SSL_CERT_DIR; where neither are named, certifi's too."""
+@functools.lru_cache(maxsize=1)
+def _authorities(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """The machine's own, or those that were named; where none were, certifi's too."""
     trusted = ssl.create_default_context()
-    if not (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")):
+    if not file and not folder:
         import certifi
 
         trusted.load_verify_locations(certifi.where())
