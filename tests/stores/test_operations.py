@@ -163,7 +163,7 @@ def test_a_tick_to_come_is_cancelled_once_its_claim_is_written(store: Store, row
     assert cancel(store, ahead) == [(State.READY, StopOutcome.CANCELLED)]
     with pytest.raises(NotFound, match=r"has no claim for .* yet.*sexton pause bell"):
         cancel(store, now() + 30 * MINUTE)
-    with pytest.raises(NotFound, match="sexton ticks --job bell"):
+    with pytest.raises(NotFound, match="sexton ticks bell"):
         cancel(store, now() - 30 * MINUTE)
 
 

@@ -56,7 +56,7 @@ def no_claim(job: str, tick: datetime, now: datetime) -> NotFound:
             hint="the claims of ticks to come are written shortly before they fall due: `sexton ticks` lists them;"
             f" to keep the job from running meanwhile, `sexton pause {job}`",
         )
-    return NotFound(what, hint=f"`sexton ticks --job {job}` lists its ticks, to the microsecond")
+    return NotFound(what, hint=f"`sexton ticks {job}` lists its ticks, to the microsecond")
 
 
 def check_rerun(job: str, tick: datetime, state: State, is_retired: bool) -> None:

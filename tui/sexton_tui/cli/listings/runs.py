@@ -10,6 +10,7 @@ import typer
 from sexton.claims import ENDED_BY_RUN, State
 from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunFilter, RunView
+from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import PAGE, TO_RETRY, JobOption, LimitOption, QueueOption, states_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
@@ -25,6 +26,8 @@ _OUTCOMES = {state.word: state for state in (State.RUNNING, *sorted(ENDED_BY_RUN
 
 def runs(
     ctx: typer.Context,
+    of_job: Annotated[str, typer.Argument(metavar="[JOB]", help="Only this job's runs; as --job.")] = "",
+    tick: Annotated[str | None, typer.Argument(metavar="[TICK]", help="Only this tick's: each try.")] = None,
     job: JobOption = "",
     state: Annotated[
         list[str] | None, typer.Option("--state", help="running, succeeded, failed, timed_out, ...; may be repeated.")
@@ -33,12 +36,21 @@ def runs(
     limit: LimitOption = 50,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List runs: what runs now, then what ended, newest first."""
+    """List runs: what runs now, then what ended, newest first. A try's output: `sexton logs JOB TICK --attempt N`."""
     states = states_of(state, _OUTCOMES)
+    if of_job and job and of_job.lower() != job.lower():
+        raise typer.BadParameter(f"JOB is {of_job} and --job {job}; name one")
+    job = of_job or job
     with open_cluster(ctx, read_only=True) as store:
-        if job:
-            store.reads.job(job, 0)  # a wrong name is an error, not an empty list
-        rows = list(_rows(store, RunFilter(job=job, states=states, queue=queue), limit))
+        if tick is not None:
+            detail = store.reads.claim(job, parse_instant(tick, "TICK"))
+            rows = [_running_row(detail.claim)] if detail.claim.state is State.RUNNING else []
+            rows += [_run_row(run) for run in reversed(detail.runs) if not states or run.outcome in states]
+            rows = rows[:limit]
+        else:
+            if job:
+                store.reads.job(job, 0)  # a wrong name is an error, not an empty list
+            rows = list(_rows(store, RunFilter(job=job, states=states, queue=queue), limit))
         print_rows(rows, output, _COLUMNS, empty="no run")
 
 
