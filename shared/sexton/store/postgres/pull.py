@@ -157,7 +157,12 @@ class Pulled(NamedTuple):
 
 def together(one: Pulled, other: Pulled) -> Pulled:
     """What two pulls of a step came to."""
-    return Pulled(*(a + b for a, b in zip(one[:2], other[:2], strict=True)), one[2] | other[2], one[3] | other[3])
+    return Pulled(
+        one.grants + other.grants,
+        one.picked + other.picked,
+        one.parked | other.parked,
+        one.replacing | other.replacing,
+    )
 
 
 @lru_cache(maxsize=64)
