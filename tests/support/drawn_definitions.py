@@ -137,6 +137,7 @@ TASKS = st.builds(
     kwargs=st.dictionaries(ARGUMENTS, JSON, max_size=3),
     queue=SHORT.filter(bool),
     wait=st.booleans(),
+    backend=st.none() | st.sampled_from(["redis://b/1", "rpc://x"]),
 )
 TARGETS = st.one_of(
     REQUESTS,

@@ -202,6 +202,19 @@ def test_a_message_does_not_repeat_what_looks_like_a_secret(target: str, secret:
     assert "(hidden)" in fault or "port" in fault
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "defaults: {{env: {{PASSWORD: {}}}}}\njobs: {{}}",
+        "jobs:\n  a: {{schedule: '0 5 * * *', shell: x, env: {{PASSWORD: {}}}}}",
+    ],
+)
+def test_a_variable_that_looks_like_a_secret_is_not_repeated(where: str) -> None:
+    (fault,) = faults(f"version: 1\n{where.format('0815')}\n")
+    assert "0815" not in fault
+    assert "env.PASSWORD" in fault
+
+
 def test_a_concurrency_key_of_defaults_merges_by_key_and_null_takes_a_job_out() -> None:
     text = (
         "version: 1\ndefaults: {concurrency_key: {key: w, limit: 3}, limits: {memory: 1GB, open_files: 64}}\njobs:\n"

@@ -8,9 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from sexton.claims import OnWorkerLost, Overlap
+from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.errors import InvalidJobFile, NotFound
-from sexton.job_rules import CatchUpOrder, DstRules, ExcludeRules, MissedPolicy, MissedRules, RetryRules
+from sexton.job_rules import (
+    CatchUpOrder,
+    ConcurrencyKey,
+    DstRules,
+    ExcludeRules,
+    Limits,
+    MissedPolicy,
+    MissedRules,
+    RetryRules,
+)
 from sexton.jobfiles import sources
 from sexton.jobfiles.keys import JOB_KEYS
 from sexton.jobfiles.load import LoadedJob, load_job_files, load_job_text
@@ -48,16 +57,16 @@ jobs:
     cwd: /srv
     stdin: "hello"
     success_codes: [0, 3]
-    limits: {}
+    limits: {memory: 512MB, cpu_time: 10m, open_files: 64}
     priority: -2
     overlap: queue
-    queue_limit: 100
-    concurrency_key: null
+    queue_limit: 7
+    concurrency_key: {key: books, limit: 2}
     max_runtime: 1h
     kill_after: 5s
     retries: {max: 3, delay: 1s, factor: 1.5, jitter: false, on: [75, TimeoutError]}
     on_worker_lost: fail
-    on_lease_lost: continue
+    on_lease_lost: kill
     missed: {grace: 10s, start_within: 1m, within: 2d, max: 7, order: newest, hold_for: 1d}
     description: "Books: all of them"
     owner: billing
@@ -101,13 +110,17 @@ def test_every_key_reaches_the_definition_and_defaults_merge_by_key() -> None:
         cwd="/srv",
         stdin="hello",
         success_codes=(0, 3),
+        limits=Limits(512_000_000, timedelta(minutes=10), 64),
         queue="slow",
         priority=-2,
         overlap=Overlap.QUEUE,
+        queue_limit=7,
+        concurrency_key=ConcurrencyKey("books", 2),
         max_runtime=timedelta(hours=1),
         kill_after=timedelta(seconds=5),
         retries=RetryRules(max=3, delay=timedelta(seconds=1), factor=1.5, jitter=False, on=(75, "TimeoutError")),
         on_worker_lost=OnWorkerLost.FAIL,
+        on_lease_lost=OnLeaseLost.KILL,
         missed=MissedRules(
             policy=MissedPolicy.ALL,
             grace=timedelta(seconds=10),

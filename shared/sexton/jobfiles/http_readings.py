@@ -88,7 +88,7 @@ class Unrepeated:
         value = self.inner.read(node, key, silent)
         for problem in silent.found:
             message = shown_text("", problem.message)
-            if isinstance(node, Scalar) and node.text and looks_secret(key, node.text):
+            if isinstance(node, Scalar) and node.text and looks_secret(key.removeprefix("defaults."), node.text):
                 message = message.replace(shown(node.text), HIDDEN).replace(node.text, HIDDEN)
             problems.add(node, message)
         return value
