@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test edits trials soak check lint campaigns sim bench bench-cluster bench-schedules schedules-soak clean services
+.PHONY: help demo cluster compose-test test edits trials soak check lint campaigns sim bench bench-cluster bench-workers bench-schedules schedules-soak clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -68,6 +68,13 @@ bench: $(READY) services ## the figures: claims written, takeover planning, a le
 CLUSTER_FIGURES := takeover hand_over start_lateness leader_cost leader_memory peers
 ONE ?= $(CLUSTER_FIGURES)
 bench-cluster: $(READY) services ## the figures of a real cluster: takeovers, lateness, a leader's cost, peers (ONE=... runs one)
+	@for one in $(ONE); do \
+	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one $(ARGS) || exit 1; \
+	done
+
+# About 20 minutes on two cores with nothing beside; make bench-workers ONE=command_runs runs one of them.
+bench-workers: ONE = drain command_runs urgent_claims start_lateness
+bench-workers: $(READY) services ## workers: a backlog beside peers, commands, urgent claims, lateness (ONE=... runs one)
 	@for one in $(ONE); do \
 	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one $(ARGS) || exit 1; \
 	done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 from collections.abc import Sequence
@@ -14,6 +15,23 @@ def cpu_seconds(pid: int) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def tree_cpu_seconds(pid: int) -> float:
+    """The same of a process and of all its descendants that live."""
+    parents: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(folder.name))
+    return _sum_of_tree(pid, parents)
+
+
+def _sum_of_tree(pid: int, parents: dict[int, list[int]]) -> float:
+    own = 0.0
+    with contextlib.suppress(OSError):
+        own = cpu_seconds(pid)
+    return own + sum(_sum_of_tree(child, parents) for child in parents.get(pid, ()))
 
 
 def resident_mib(pid: int) -> float:
