@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sexton.claims import Overlap
 from sexton.jobfiles.load import load_job_files
 from sexton.jobs import JobDefinition
 from sexton.targets import ShellTarget
@@ -213,6 +214,23 @@ def test_a_tick_creates_its_job_once_and_ends_as_it_does(
     assert all("log of job/report-20260329010000" in run.stdout for run in runs)
     created = [line for line in (tmp_path / "calls").read_text().splitlines() if "create job" in line]
     assert set(created) == {"--namespace shop create job --from=cronjob/report report-20260329010000"}
+
+
+def test_a_run_that_is_replaced_deletes_its_job(tmp_path: Path, command: CommandLine) -> None:
+    (tmp_path / "cj.yaml").write_text(CRONJOB.replace("jobTemplate", "concurrencyPolicy: Replace, jobTemplate"))
+    (job,) = jobs_of(tmp_path, command.run("import", "kubernetes", "cj.yaml").stdout).values()
+    assert isinstance(job.target, ShellTarget)
+    assert job.overlap is Overlap.REPLACE
+    (tmp_path / "kubectl").write_text(KUBECTL.replace("STATE", "echo Job "))
+    (tmp_path / "sleep").write_text("#!/bin/sh\nkill -TERM $PPID\n")  # as a worker does that ends the run
+    for program in ("kubectl", "sleep"):
+        (tmp_path / program).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SEXTON_TICK": "2026-03-29T01:00:00Z"}
+    argv = ["/bin/sh", "-c", job.target.script]
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 143
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[-1] == "--namespace shop delete job report-20260329010000 --ignore-not-found --timeout=25s"
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,23 @@ def test_a_schedule_that_kubernetes_refuses_is_refused(text: str) -> None:
 # ---------------------------------------------------------------------------------------------------------- policies
 
 
-@pytest.mark.parametrize(("policy", "overlap"), [("Allow", "allow"), ("Forbid", "skip"), ("Replace", "skip")])
+@pytest.mark.parametrize(("policy", "overlap"), [("Allow", "allow"), ("Forbid", "skip"), ("Replace", "replace")])
 def test_the_concurrency_policy_is_overlap(policy: str, overlap: str) -> None:
     done = imported(manifest(f'schedule: "0 3 * * *"\nconcurrencyPolicy: {policy}'))
     assert done.jobs[0].keys["overlap"] == overlap
-    assert (policy in said(done, Verdict.DIFFERS)) == (policy != "Allow")
+    assert (policy in said(done, Verdict.DIFFERS)) == (policy == "Forbid")
+    assert (policy in said(done, Verdict.NOTE)) == (policy == "Replace")
+
+
+def test_a_run_that_is_replaced_takes_its_job_with_it() -> None:
+    spec = 'schedule: "0 3 * * *"\nconcurrencyPolicy: Replace'
+    keys = the_job(manifest(spec)).keys
+    assert str(keys["shell"]).split("\n")[1] == (
+        "trap 'kubectl --namespace shop delete job \"$job\" --ignore-not-found --timeout=25s; exit 143' TERM"
+    )
+    assert keys["kill_after"] == "30s"
+    assert "trap" not in str(the_job(manifest()).keys["shell"])
+    assert "trap" not in str(the_job(manifest(spec), as_command=True).keys["command"])
 
 
 def test_the_default_policy_is_allow() -> None:
@@ -165,11 +177,16 @@ def test_variables_are_filled_in_by_a_shell() -> None:
 def test_secrets_further_containers_and_limits_are_told() -> None:
     container = (
         "{name: a, image: b, command: [x], env: [{name: S, valueFrom: {secretKeyRef: {name: s, key: k}}}], "
-        "resources: {limits: {memory: 1Gi}}}, {name: side, image: c}"
+        "resources: {limits: {memory: 1Gi, cpu: 1}, requests: {cpu: 1}}}, {name: side, image: c}"
     )
     done = imported(manifest(container=container, pod="initContainers: [{name: first}]"), as_command=True)
     assert "env S comes from secretKeyRef" in said(done, Verdict.LEFT_OUT)
-    assert "resources" in said(done, Verdict.LEFT_OUT)
+    told = said(done, Verdict.LEFT_OUT)
+    assert (
+        "resources.limits.memory: '1Gi' is for the whole container; limits: {memory: ...} is the address space" in told
+    )
+    assert "resources cpu has no counterpart" in told
+    assert "resources requests has no counterpart" in told
     assert "'side'" in said(done, Verdict.ERROR)
     assert "'first'" in said(done, Verdict.ERROR)
 

@@ -331,4 +331,11 @@ def test_limits_and_outcomes() -> None:
     assert job.keys["success_codes"] == [0, 3, 75]
     assert job.keys["retries"] == {"max": 5, "delay": "30s", "factor": 1, "max_delay": "30s", "jitter": False}
     assert serving("ExecStart=/bin/x\nRuntimeMaxSec=90").keys["max_runtime"] == "1m30s"
+    limited = serving("ExecStart=/bin/x\nLimitAS=512M\nLimitCPU=10min:15min\nLimitNOFILE=1024:4096")
+    assert limited.keys["limits"] == {"memory": "512MiB", "cpu_time": "10m", "open_files": 4096}
+    assert serving("ExecStart=/bin/x\nLimitAS=1500000\nLimitCPU=5").keys["limits"] == {
+        "memory": "1465KiB",
+        "cpu_time": "5s",
+    }
+    assert "limits" not in serving("ExecStart=/bin/x\nLimitAS=infinity\nLimitNOFILE=infinity\nMemoryMax=1G").keys
     assert "max_runtime" not in serving("Type=oneshot\nExecStart=/bin/x\nTimeoutStartSec=infinity").keys

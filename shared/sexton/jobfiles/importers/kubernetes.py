@@ -66,6 +66,10 @@ done
 kubectl{namespace} logs "job/$job" --all-containers --tail=200
 case "$now " in *" Complete "*) ;; *) exit 1 ;; esac
 """
+# Under overlap: replace a run that is ended must not leave its Job running beside the next one's.
+_REPLACED = """\
+trap '{kubectl} delete job "$job" --ignore-not-found --timeout=25s; exit 143' TERM
+"""
 
 
 def import_kubernetes(
@@ -172,14 +176,11 @@ class _Reader:
             self._findings.note(line_at(manifest.node, "spec", "suspend"), "suspend: written as enabled: false", name)
         policy = text_at(spec, "concurrencyPolicy") or "Allow"
         place = line_at(manifest.node, "spec", "concurrencyPolicy")
-        keys["overlap"] = {"Allow": "allow", "Forbid": "skip", "Replace": "skip"}.get(policy, "skip")
+        keys["overlap"] = {"Allow": "allow", "Forbid": "skip", "Replace": "replace"}.get(policy, "skip")
         if policy == "Replace":
-            self._findings.differs(
-                place,
-                "concurrencyPolicy: Replace ends the run that goes on; overlap: replace comes with a later "
-                "version, and skip "
-                "was written: the one that runs goes on, and the new tick is skipped",
-                name,
+            how = "is ended" if self._as_command else "deletes its Job, for which it has 30 s"
+            self._findings.note(
+                place, f"concurrencyPolicy: Replace: written as overlap: replace; the run that goes on {how}", name
             )
         elif policy == "Forbid":
             self._findings.differs(
@@ -221,6 +222,11 @@ class _Reader:
             self._findings.differs(
                 manifest.line, "names no namespace: kubectl takes the one of its context on the worker", name
             )
+        keys: dict[str, object] = {"shell": script}
+        if text_at(manifest.node, "spec", "concurrencyPolicy") == "Replace":
+            first, _, rest = script.partition("\n")
+            kubectl = f"kubectl --namespace {shlex.quote(namespace)}" if namespace else "kubectl"
+            keys = {"shell": f"{first}\n{_REPLACED.format(kubectl=kubectl)}{rest}", "kill_after": "30s"}
         line = line_at(manifest.node, "spec", "jobTemplate")
         self._findings.note(
             line,
@@ -229,7 +235,7 @@ class _Reader:
             name,
         )
         self._tell_early_removal(manifest, name)
-        return {"shell": script}
+        return keys
 
     def _tell_early_removal(self, manifest: Manifest, name: str) -> None:
         """What removes a Job so soon that the script may not see how it ended."""

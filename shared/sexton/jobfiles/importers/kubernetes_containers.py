@@ -15,7 +15,7 @@ _JOB_READ = frozenset({"backoffLimit", "activeDeadlineSeconds", "template", "com
 _POD_READ = frozenset(
     {"containers", "initContainers", "restartPolicy", "terminationGracePeriodSeconds", "activeDeadlineSeconds"}
 )
-_CONTAINER_READ = frozenset({"name", "image", "command", "args", "env", "envFrom", "workingDir"})
+_CONTAINER_READ = frozenset({"name", "image", "command", "args", "env", "envFrom", "workingDir", "resources"})
 
 
 def container_keys(job_spec: Node | None, line: int, findings: Findings, job: str) -> dict[str, object] | None:
@@ -62,6 +62,7 @@ def container_keys(job_spec: Node | None, line: int, findings: Findings, job: st
         f"image {shown(text_at(container, 'image') or '')} is not run: the command has to be on the workers",
         job,
     )
+    _tell_resources(container, findings, job)
     _tell_rest(container, _CONTAINER_READ, "containers[0]", findings, job)
     _tell_rest(pod, _POD_READ, "template.spec", findings, job)
     _tell_rest(job_spec, _JOB_READ, "jobTemplate.spec", findings, job)
@@ -194,6 +195,22 @@ def _pod_keys(job_spec: Node | None, findings: Findings, job: str) -> dict[str, 
                 line_at(job_spec, key), f"{key}: {count} pods are one run here; import with --as kubectl", job
             )
     return keys
+
+
+def _tell_resources(container: Mapping, findings: Findings, job: str) -> None:
+    """Nothing of it is the same here: Kubernetes counts pages in use of the whole container, and a share of time."""
+    limits = at(container, "resources", "limits")
+    memory = text_at(limits, "memory") if limits is not None else None
+    if memory is not None:
+        findings.left_out(
+            line_at(limits, "memory") if limits is not None else container.line,
+            f"resources.limits.memory: {shown(memory)} is for the whole container; limits: {{memory: ...}} is the "
+            "address space of each process, which some programs take much of and never use: write it by hand",
+            job,
+        )
+    for key, line in [*keys_of_node(limits), *keys_of_node(at(container, "resources"))]:
+        if key not in ("memory", "limits"):
+            findings.left_out(line, f"resources {key} has no counterpart; --as kubectl keeps it in the cluster", job)
 
 
 def _tell_rest(node: Node | None, read: frozenset[str], path: str, findings: Findings, job: str) -> None:

@@ -9,6 +9,7 @@ from sexton.jobfiles.importers.choices import ImportChoices, UserRule, what_of_u
 from sexton.jobfiles.importers.findings import shown
 from sexton.jobfiles.importers.shell_words import Variable
 from sexton.jobfiles.importers.systemd_commands import ExecLine, NotCommand, argv_of, read_exec, script_of
+from sexton.jobfiles.importers.systemd_limits import LIMIT_SETTINGS, limits_of
 from sexton.jobfiles.importers.unit_files import NotWords, Setting, is_true, span_of, with_specifiers, words_of
 from sexton.jobfiles.importers.unit_findings import AboutJob, Unit
 from sexton.settings import format_duration
@@ -29,6 +30,7 @@ _READ = frozenset(
     }
     | {"TimeoutStartSec", "TimeoutStopSec", "TimeoutSec", "RuntimeMaxSec", "SuccessExitStatus", "StandardInputText"}
     | {"KillSignal", "RemainAfterExit", "EnvironmentFile", "Description"}
+    | LIMIT_SETTINGS
 )
 _SANDBOX = re.compile(
     r"Protect|Private|Restrict|SystemCall|NoNewPrivileges|Capability|AmbientCap|ReadOnly|ReadWrite|Inaccessible|Bind|Root"
@@ -85,6 +87,11 @@ def _why_left_out(setting: Setting) -> str:
         return f"the outputs' last 64 KiB are kept by Sexton; {shown(setting.value)} is not done (a shell can redirect)"
     if _SANDBOX.match(setting.key):
         return "Sexton does not fence its jobs; put it on the worker's own unit, or import with --as systemctl"
+    if setting.key in ("MemoryMax", "MemoryHigh", "MemoryLimit"):
+        return (
+            f"{shown(setting.value)} is for all processes together; limits: {{memory: ...}} is the address space of "
+            "each, which some programs take much of and never use: write it by hand, or import with --as systemctl"
+        )
     if _RESOURCE.search(setting.key):
         return "Sexton sets no such limit; put it on the worker's own unit, or import with --as systemctl"
     if setting.key.startswith("Syslog") or setting.key.startswith("Log"):
@@ -110,6 +117,7 @@ class _Service:
         if env:
             keys["env"] = env
         keys.update(self._limits())
+        keys.update(limits_of(self._unit, self._about))
         keys.update(self._outcome())
         if (folder := self._unit.last("Service", "WorkingDirectory")) is not None:
             path = self._resolved(folder, folder.value.removeprefix("-"))
