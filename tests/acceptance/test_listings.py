@@ -17,6 +17,7 @@ from sqlalchemy import Engine, create_engine, delete, insert, update
 from sexton.claims import State
 from sexton.store import tables
 from sexton.store.schema import upgrade
+from sexton_tui.cli.listings import logs
 from sexton_tui.cli.main import run
 from tests.support import scene, troubles
 
@@ -246,19 +247,29 @@ def test_runs_list_what_runs_and_what_ran(cluster: Cluster) -> None:
     assert cluster.sexton("runs", "--state", "tired")[0] == 2
 
 
-def test_logs_print_the_output_as_it_was_written_where_no_terminal_can_be_hurt(cluster: Cluster) -> None:
+def test_logs_print_the_output_escaped_and_as_it_was_written_where_that_is_asked_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, out, _ = cluster.sexton("logs", "sync-eu", "--stream", "stderr")
     assert (code, out) == (0, "connection refused\n")
     code, out, _ = cluster.sexton("logs", "sync-eu")
+    assert out == "connecting to db-eu\n\\x1b[31mretry\\x1b[0m 1\nretry 2\nconnection refused\n"
+    code, out, _ = cluster.sexton("logs", "sync-eu", "--raw")
     assert out == "connecting to db-eu\n\x1b[31mretry\x1b[0m 1\nretry 2\nconnection refused\n"
+    code, out, _ = cluster.sexton("logs", "sync-eu", "--label")
+    assert out.splitlines()[-2:] == ["stdout | retry 2", "stderr | connection refused"]
     tick = cluster.json("runs", "--job", "sync-eu", "--limit", "3")[-1]["tick"]
     assert cluster.json("logs", "sync-eu", tick)["run"]["scheduled_at"] == tick
     code, _, err = cluster.sexton("logs", "sync-eu", tick, "--attempt", "2")
     assert code == 1
     assert "try 2" in err
-    code, _, err = cluster.sexton("logs", "nightly-billing")
+    code, _, err = cluster.sexton("logs", "nightly-billing", "--attempt", "1")
     assert code == 1
     assert "has ended" in err
+    monkeypatch.setattr(logs, "ANSWER_SECONDS", 0.2)
+    code, _, err = cluster.sexton("logs", "nightly-billing")  # it runs on a worker that is not there
+    assert code == 1
+    assert "worker-1 did not tell" in err
 
 
 def test_logs_are_cleaned_on_a_terminal(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

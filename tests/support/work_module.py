@@ -199,3 +199,11 @@ not_a_function = 3
 def raise_unstorable() -> None:
     """Say half a character and a NUL."""
     raise ValueError("\ud800 and \0")
+
+
+def write_slowly(gate: str) -> None:
+    """Its secret, and something after the gate has opened."""
+    print("before", os.environ["KEY"], flush=True)
+    while not Path(gate).exists():
+        time.sleep(0.05)
+    print("after")
