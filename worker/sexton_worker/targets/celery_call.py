@@ -204,9 +204,12 @@ def _app(broker: str, backend: str | None) -> Any:
         if len(_apps) >= MOST_APPS:
             del _apps[next(iter(_apps))]
         app = celery.Celery("sexton", broker=broker, backend=backend, set_as_current=False)
-        options: dict[str, Any] = {"socket_connect_timeout": SEND_SECONDS, "socket_timeout": SEND_SECONDS}
+        # To connect twice is all: when to try a run again is for the job to say.
+        options: dict[str, Any] = {"max_retries": 1, "interval_start": 0.2, "interval_step": 0, "interval_max": 0.2}
         if _scheme(broker) in _CONFIRMING:
-            options = {"confirm_publish": True}
+            options["confirm_publish"] = True
+        else:
+            options |= {"socket_connect_timeout": SEND_SECONDS, "socket_timeout": SEND_SECONDS}
         app.conf.update(broker_transport_options=options, broker_connection_retry=False, task_publish_retry=False)
         _apps[(broker, backend)] = app
     return app
