@@ -33,7 +33,7 @@ from sexton.process_settings import CoordinatorAccess, default_name
 from sexton.settings import ClusterSettings
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
-from sexton.store.schema import check_schema
+from sexton.store.schema import check_job_format, check_schema
 from sexton_scheduler.election import DATABASE, check_coordinator, make_candidate
 from sexton_scheduler.election.candidate import NodeIdentity
 from sexton_scheduler.election.database import DatabaseCandidate
@@ -180,6 +180,7 @@ def _await_enrollment(options: NodeOptions, news: queue.SimpleQueue[signal.Signa
     while True:
         try:
             check_schema(options.database_url)
+            check_job_format(options.database_url)
             with contextlib.closing(_open(options, options.name)) as store:
                 enroll(store, options.coordinator)
                 return store.edits.settings()

@@ -105,6 +105,10 @@ class OldSchema(Refused):
     """The database's schema is not the one this version needs."""
 
 
+class YoungerFormat(Refused):
+    """A job says what only a younger Sexton understands."""
+
+
 class OtherInputs(Refused):
     """This node's zone data or tick engine differ from the cluster's (invariant 8)."""
 

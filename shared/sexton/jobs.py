@@ -20,6 +20,8 @@ from typing import Any
 
 from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.cron_expression import CronExpression
+from sexton.errors import YoungerFormat
+from sexton.job_formats import FIRST_FORMAT, FORMAT, needed_format
 from sexton.job_rules import (
     NO_LIMITS,
     QUEUE_LIMIT,
@@ -144,6 +146,8 @@ class JobDefinition:
     def _younger_keys(self) -> dict[str, Any]:
         """Those that the first version did not know, where they say anything: so that old revisions compare equal."""
         younger: dict[str, Any] = {}
+        if (needed := needed_format(self)[0]) > FIRST_FORMAT:
+            younger["format"] = needed
         if self.limits != NO_LIMITS:
             younger["limits"] = limits_to_json(self.limits)
         if self.on_lease_lost is not OnLeaseLost.CONTINUE:
@@ -170,8 +174,16 @@ class JobDefinition:
 
     @classmethod
     def from_text(cls, text: str) -> JobDefinition:
-        """The definition whose ``to_text()`` is ``text``; keys that its version did not know have their default."""
+        """The definition whose ``to_text()`` is ``text``; keys that its version did not know have their default.
+
+        Raises ``YoungerFormat`` where a younger Sexton wrote it and meant more than this one knows.
+        """
         data = json.loads(text)
+        if (needed := data.get("format", FIRST_FORMAT)) > FORMAT:
+            raise YoungerFormat(
+                f"job {data.get('name')!r} has the format {needed}, and this Sexton knows {FORMAT}",
+                hint="install the younger Sexton here too",
+            )
         return cls(
             name=data["name"],
             schedule_parts=tuple(data["schedule"]),

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sexton.errors import DatabaseUnreachable
+from sexton.errors import DatabaseUnreachable, YoungerFormat
 from sexton.jobs import RunRules
 from sexton.store.protocol import Grant, Store
 
@@ -16,7 +16,12 @@ Key = tuple[int, int]
 
 
 class UnreadableDefinition(Exception):
-    """One revision that this worker cannot make sense of; the message says which and why."""
+    """One revision that this worker cannot make sense of; the message says which and why. ``is_younger``: a younger
+    worker can, and is to have its claims."""
+
+    def __init__(self, message: str, *, is_younger: bool = False) -> None:
+        super().__init__(message)
+        self.is_younger = is_younger
 
 
 class Recipe(NamedTuple):
@@ -55,7 +60,8 @@ class Definitions:
             raise
         except Exception as error:
             if len(keys) == 1:
-                return {keys[0]: _unreadable(keys[0], f"{type(error).__name__}: {error}")}
+                why = str(error) if isinstance(error, YoungerFormat) else f"{type(error).__name__}: {error}"
+                return {keys[0]: _unreadable(keys[0], why, is_younger=isinstance(error, YoungerFormat))}
             return {key: value for one in keys for key, value in self._read([one]).items()}
         read = {key: Recipe(one.name, one.run_rules()) for key, one in definitions.items()}
         self._known |= read
@@ -64,8 +70,10 @@ class Definitions:
         return {key: read.get(key) or _unreadable(key, "it is not in the database") for key in keys}
 
 
-def _unreadable(key: Key, why: str) -> UnreadableDefinition:
+def _unreadable(key: Key, why: str, *, is_younger: bool = False) -> UnreadableDefinition:
     job_id, revision = key
+    if is_younger:
+        return UnreadableDefinition(f"given back: {why}", is_younger=True)
     return UnreadableDefinition(
         f"revision {revision} of job {job_id} cannot be read: {why}; apply the job again, or upgrade this worker"
     )

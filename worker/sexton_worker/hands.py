@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sexton.claims import State
 from sexton.clock import Clock
@@ -85,8 +85,11 @@ class Hands:
         """The run was ordered and will not begin: its claim goes back."""
         self.give_back(self.running.pop(token).grant, why)
 
-    def give_back(self, grant: Grant, why: str, outcome: State = State.READY) -> None:
-        """The grant's run never began: put its claim back, or end it with ``outcome``."""
+    def give_back(
+        self, grant: Grant, why: str, outcome: State = State.READY, *, after: timedelta | None = None
+    ) -> None:
+        """The grant's run never began: put its claim back, to be pulled at once or ``after`` a while, or end it with
+        ``outcome``."""
         self.granted.pop(grant.token, None)
         self.unsent[grant.token] = RunResult(
             job_id=grant.job_id,
@@ -96,6 +99,7 @@ class Hands:
             outcome=outcome,
             finished_at=self._time.now(),
             error=storable(why),
+            retry_at=None if after is None else self._time.now() + after,
         )
 
     def settle(self, results: Iterable[RunResult], accepted: Collection[int]) -> list[RunResult]:

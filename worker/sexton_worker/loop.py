@@ -42,6 +42,7 @@ from sexton_worker.worker_time import WorkerTime
 
 RETRY_SECONDS = 1.0
 PARTING_SECONDS = 20.0  # how long an ending worker tries to write its last results
+FOR_YOUNGER = timedelta(seconds=5)  # how long a claim is left to workers that can read it
 GIVEN_BACK = "given back: the worker stopped"
 SLOTS_BUSY = "given back: the worker's slots were busy"
 ANSWER_LOST = "given back: the answer that granted it was lost"
@@ -291,7 +292,10 @@ class WorkerLoop:
         now, orders = self._time.now(), []
         for grant in tuple(self._hands.granted.values()):
             recipe = found[grant.job_id, grant.revision]
-            if isinstance(recipe, UnreadableDefinition):
+            if isinstance(recipe, UnreadableDefinition) and recipe.is_younger:
+                self._hands.give_back(grant, str(recipe), after=FOR_YOUNGER)
+                self._wakeup.set()
+            elif isinstance(recipe, UnreadableDefinition):
                 self._hands.give_back(grant, str(recipe), State.FAILED)
                 self._wakeup.set()
             elif (until := may_start.get(grant.token)) is not None:

@@ -29,7 +29,7 @@ from sexton.output_places import place_at
 from sexton.process_settings import RECYCLE_MEMORY, RECYCLE_RUNS
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
-from sexton.store.schema import check_schema
+from sexton.store.schema import check_job_format, check_schema
 from sexton_worker.core.wear import WearLimits
 from sexton_worker.heartbeat import HeartbeatLoop
 from sexton_worker.lease_book import LeaseBook
@@ -212,6 +212,7 @@ def _await_schema(options: WorkerOptions, news: queue.SimpleQueue[signal.Signals
     while True:
         try:
             check_schema(options.database_url)
+            check_job_format(options.database_url)
             return True
         except DatabaseUnreachable as error:
             if not is_told:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from sexton.errors import Refused, WrongCluster
+from sexton.job_formats import FORMAT
 from sexton.terms import ClusterState, Confirmation, NodeReport, servers_text
 
 
@@ -43,4 +44,5 @@ def node_values(report: NodeReport) -> dict[str, str | int | datetime | None]:
         "inputs_id": report.inputs_id,
         "coordinator_servers": servers_text(report.coordinator_servers),
         "clock_jump_ms": report.clock_jump_ms,
+        "job_format": FORMAT,
     }

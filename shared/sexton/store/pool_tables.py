@@ -36,6 +36,7 @@ workers = Table(
     Column("seen_at", Instant, nullable=False),
     Column("stopped_at", Instant),
     Column("drain_requested", Boolean, nullable=False, server_default=text("false")),  # `workers drain`
+    Column("job_format", SmallInteger, nullable=False, server_default="1"),  # the youngest it knows
 )
 
 queues = Table(  # only those that an operator gave a rule

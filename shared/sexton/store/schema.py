@@ -16,6 +16,7 @@ import sqlalchemy
 from sqlalchemy import insert, inspect, select, text
 
 from sexton.errors import InvalidInput, OldSchema, Refused
+from sexton.job_formats import FORMAT
 from sexton.store import tables
 from sexton.store.protocol import StoreOptions
 from sexton.store.sqlite.connection import SqliteConnection, path_of
@@ -72,6 +73,22 @@ def check_schema(url: str, *, answer_within: float = 10.0) -> None:
             hint="run `sexton db upgrade`",
         )
     _check_not_too_new(found, url)
+
+
+def check_job_format(url: str, *, answer_within: float = 10.0) -> None:
+    """Return where this release knows the format of all jobs; raise ``OldSchema`` where it should neither decide nor
+    run them. For an address that ``check_schema`` has passed."""
+    connection = connection_for(StoreOptions(url, application="sexton schema", answer_within=answer_within))
+    try:
+        with connection.reading() as reading:
+            needed = reading.execute(select(tables.cluster.c.job_format)).scalar_one()
+    finally:
+        connection.close()
+    if needed > FORMAT:
+        raise OldSchema(
+            f"jobs in the database {_shown(url)} have the format {needed}, and this Sexton knows {FORMAT}",
+            hint="install the younger Sexton here too",
+        )
 
 
 def _check_not_too_new(found: str, url: str) -> None:

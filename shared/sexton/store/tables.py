@@ -60,6 +60,7 @@ cluster = Table(
     Column("halt_reason", Text),
     Column("forced_to", Text),  # the node forced to lead; null once it is confirmed, or another led
     Column("clock_accepts", BigInteger, nullable=False, server_default="0"),  # grows with every `clock accept`
+    Column("job_format", SmallInteger, nullable=False, server_default="1"),  # the youngest that a job ever needed
     CheckConstraint("id = 1", name="one_cluster"),
 )
 
@@ -128,6 +129,7 @@ nodes = Table(
     Column("seen_at", Instant, nullable=False),
     Column("coordinator_servers", Text, nullable=False, server_default="[]"),  # JSON: terms.servers_text
     Column("clock_jump_ms", BigInteger),  # by how much the database's clock jumped while this node doubts it; else null
+    Column("job_format", SmallInteger, nullable=False, server_default="1"),  # the youngest it knows
 )
 
 jobs = Table(

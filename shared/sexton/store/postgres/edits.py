@@ -29,10 +29,12 @@ from sexton.store.edit_plan import (
     plan_edits,
     told_by,
 )
+from sexton.store.format_rules import format_of_changes
 from sexton.store.postgres import cluster_edits, queue_edits
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS, EditRoutine
 from sexton.store.postgres.edit_writes import EditWrites
+from sexton.store.postgres.formats import require_format
 from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditConditions, HaltChange, JobChange, Triggered
 
 _NEW_IDS = """
@@ -157,6 +159,7 @@ class PostgresEdits:
             routine.lock_cursors()
             rows = connection.execute(_STATES, {"job_ids": list(job_ids)}).fetchall()
             edits = plan_edits(changes, {row[0]: JobState(*row) for row in rows}, new_ids)
+            require_format(connection, *format_of_changes(changes))
             cut = routine.cut()
             effective_at = dict.fromkeys(new_ids, cut)
             withdrawn: Mapping[int, int] = {}

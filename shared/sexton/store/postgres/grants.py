@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from sexton.claims import State
+from sexton.job_formats import FORMAT
 from sexton.jobs import JobDefinition
 from sexton.store.postgres import arrays, completion, leases, parking, slot_groups
 from sexton.store.postgres.pull import Pulled, grants_of, look_ahead, plan_by_index, pull, pull_paced, together
@@ -37,8 +38,8 @@ from sexton.store.pull_turns import Turn, turn
 if TYPE_CHECKING:
     from sexton.store.postgres.connection import PostgresConnection
 
-_REGISTER = b"""INSERT INTO workers (name, address, version, pid, queues, slots, started_at, seen_at)
- VALUES (%s, %s, %s, %s, %s, %s, statement_timestamp(), statement_timestamp()) RETURNING worker_id"""
+_REGISTER = b"""INSERT INTO workers (name, address, version, pid, queues, slots, job_format, started_at, seen_at)
+ VALUES (%s, %s, %s, %s, %s, %s, %s, statement_timestamp(), statement_timestamp()) RETURNING worker_id"""
 _SEEN = b"""UPDATE workers SET seen_at = statement_timestamp(), busy = %s, draining = %s WHERE worker_id = %s"""
 _UNREGISTER = b"""UPDATE workers SET stopped_at = statement_timestamp(), seen_at = statement_timestamp(), busy = 0
  WHERE worker_id = %s"""
@@ -81,7 +82,7 @@ class PostgresGrants:
     def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
         with self._connection.autocommit() as connection:
             row = connection.execute(
-                _REGISTER, (name, address, version, pid, json.dumps(list(queues)), slots)
+                _REGISTER, (name, address, version, pid, json.dumps(list(queues)), slots, FORMAT)
             ).fetchone()
         assert row is not None  # noqa: S101 - INSERT .. RETURNING of one row
         return int(row[0])

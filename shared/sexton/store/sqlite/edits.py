@@ -26,6 +26,7 @@ from sexton.store.edit_plan import (
     plan_edits,
     told_by,
 )
+from sexton.store.format_rules import format_of_changes
 from sexton.store.protocol import (
     ChangeDone,
     ChangeKind,
@@ -38,6 +39,7 @@ from sexton.store.protocol import (
 )
 from sexton.store.sqlite import cluster_edits, edit_routine, queue_edits
 from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.formats import require_format
 from sexton.store.sqlite.listening import notify
 from sexton.store.sqlite.slot_groups import write_groups
 from sexton.store.sqlite.terms import record_event
@@ -117,6 +119,7 @@ class SqliteEdits:
             created = sum(change.kind is ChangeKind.CREATE for change in changes)
             edits = plan_edits(changes, states, range(newest + 1, newest + 1 + created))
             cut = self._connection.now_micros()
+            require_format(connection, cut, *format_of_changes(changes))
             effective_at: dict[int, int] = {}
             withdrawn: dict[int, int] = {}
             for edit in edits:

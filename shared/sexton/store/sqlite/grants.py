@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from sexton.claims import State
+from sexton.job_formats import FORMAT
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import Channel, Grant, Renewal, Requeued, StepRequest, StepResult, StopRequests
 from sexton.store.pull_turns import turn
@@ -25,8 +26,8 @@ from sexton.store.sqlite.ruled_queues import RuledQueues, StepPulls, freed_for_o
 from sexton.store.sqlite.slot_groups import trim
 from sexton.store.tables import from_micros, to_micros
 
-_REGISTER = """INSERT INTO workers (name, address, version, pid, queues, slots, started_at, seen_at)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING worker_id"""
+_REGISTER = """INSERT INTO workers (name, address, version, pid, queues, slots, job_format, started_at, seen_at)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING worker_id"""
 _COUNT_STALE = """INSERT INTO counters (name, value) VALUES ('stale_results', ?)
  ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"""
 
@@ -44,7 +45,7 @@ class SqliteGrants:
     def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
-            values = (name, address, version, pid, json.dumps(list(queues)), slots, now, now)
+            values = (name, address, version, pid, json.dumps(list(queues)), slots, FORMAT, now, now)
             (worker_id,) = connection.execute(_REGISTER, values).fetchone()
         return int(worker_id)
 

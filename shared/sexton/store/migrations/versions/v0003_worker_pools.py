@@ -24,6 +24,9 @@ def upgrade() -> None:
     op.add_column(
         "workers", sa.Column("drain_requested", sa.Boolean(), server_default=sa.text("false"), nullable=False)
     )
+    for table in ("cluster", "workers", "nodes"):
+        op.add_column(table, sa.Column("job_format", sa.SmallInteger(), server_default="1", nullable=False))
+    _admit_only_who_knows_the_jobs()
     op.add_column("jobs", sa.Column("slot", sa.BigInteger()))
     op.add_column("runs", sa.Column("output_at", sa.Text()))
     op.create_table(
@@ -62,6 +65,28 @@ def upgrade() -> None:
 def _index(name: str, table: str, columns: list[str], condition: str) -> None:
     where = sa.text(condition)
     op.create_index(name, table, columns, postgresql_where=where, sqlite_where=where)
+
+
+def _admit_only_who_knows_the_jobs() -> None:
+    """A worker whose release does not know the format of jobs here gets no row, and without one it pulls nothing. The
+    database sees to it, as a release before this version would not."""
+    if op.get_bind().dialect.name == "sqlite":
+        op.execute("""CREATE TRIGGER workers_admitted BEFORE INSERT ON workers
+            WHEN NEW.job_format < (SELECT job_format FROM cluster WHERE id = 1)
+            BEGIN SELECT RAISE(ABORT, 'jobs of this cluster need a younger Sexton: upgrade this worker'); END""")
+        return
+    op.execute("""CREATE FUNCTION sexton_admit_worker() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE needed smallint;
+        BEGIN
+          SELECT job_format INTO needed FROM cluster WHERE id = 1 FOR SHARE;
+          IF NEW.job_format < needed THEN
+            RAISE EXCEPTION 'jobs of this cluster need a younger Sexton (format %) than % of worker %: upgrade it',
+              needed, NEW.version, NEW.name;
+          END IF;
+          RETURN NEW;
+        END $$""")
+    op.execute("""CREATE TRIGGER workers_admitted BEFORE INSERT ON workers
+        FOR EACH ROW EXECUTE FUNCTION sexton_admit_worker()""")
 
 
 def downgrade() -> None:
