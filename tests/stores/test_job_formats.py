@@ -84,6 +84,12 @@ def test_an_edit_that_older_processes_would_not_understand_is_refused_while_they
     create(store, **keys)
 
 
+def test_a_rule_of_a_queue_is_refused_where_an_older_worker_would_not_keep_it(store: Store, rows: ClaimRows) -> None:
+    register_older(rows)
+    with pytest.raises(Refused, match=r"a rule for queue gpu needs a younger Sexton than old"):
+        store.edits.set_queue_rule("gpu", {"slots": "2"}, "mary@vm")
+
+
 def test_an_older_node_keeps_a_younger_job_out(store: Store, rows: ClaimRows) -> None:
     row = {"name": "n1", "address": "vm", "version": "0.0.9", "pid": 1, "role": "leader", "coordinator_status": ""}
     numbers = {"jobs_warm": 0, "behind_ms": 0, "clock_offset_ms": 0, "inputs_id": ""}

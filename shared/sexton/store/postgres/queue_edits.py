@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from sexton.job_formats import POOL_FORMAT
 from sexton.queue_rules import QueueRule, RuleChange, with_limits
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS
+from sexton.store.postgres.formats import require_format
 
 _READ = "SELECT slots, rate FROM queues WHERE name = %s FOR UPDATE"
 _KEEP = """
@@ -34,6 +36,7 @@ def set_queue_rule(store: PostgresConnection, name: str, limits: Mapping[str, st
             if after == before:
                 return RuleChange(before, after)
             if after:
+                require_format(connection, POOL_FORMAT, f"a rule for queue {name}")
                 connection.execute(_KEEP, {"name": name, "slots": after.slots, "rate": after.rate})
             else:
                 connection.execute(_DROP, (name,))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sexton.job_formats import POOL_FORMAT
 from sexton.queue_rules import QueueRule, RuleChange, with_limits
 from sexton.store.protocol import Channel
 from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.formats import require_format
 from sexton.store.sqlite.listening import notify
 from sexton.store.sqlite.terms import record_event
 
@@ -25,6 +27,7 @@ def set_queue_rule(store: SqliteConnection, name: str, limits: Mapping[str, str]
         if after != before:
             now = store.now_micros()
             if after:
+                require_format(connection, now, POOL_FORMAT, f"a rule for queue {name}")
                 connection.execute(_KEEP, (name, after.slots, after.rate, now))
             else:
                 connection.execute("DELETE FROM queues WHERE name = ?", (name,))
