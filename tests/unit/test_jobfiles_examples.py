@@ -9,6 +9,8 @@ import pytest
 
 from sexton.jobfiles.load import load_job_files
 from sexton.jobfiles.python_files import PythonLimits
+from sexton.jobs import JobDefinition
+from sexton.targets import CeleryTarget, CommandTarget, HttpTarget
 
 ROOT = Path(__file__).parent.parent.parent
 SECTION = (
@@ -36,6 +38,12 @@ def test_every_format_is_shown() -> None:
 def test_the_examples_in_toml() -> None:
     jobs = load_job_files([ROOT / "examples" / "toml"]).jobs
     assert [job.name for job in jobs] == ["angelus", "parish-letter", "heating"]
+
+
+def test_the_examples_of_other_services() -> None:
+    jobs = {job.name: job.definition for job in load_job_files([ROOT / "examples" / "services"]).jobs}
+    assert {type(job.target) for job in jobs.values()} == {HttpTarget, CeleryTarget, CommandTarget}
+    assert all(JobDefinition.from_text(job.to_text()) == job for job in jobs.values())
 
 
 def test_the_examples_in_python() -> None:

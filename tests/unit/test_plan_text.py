@@ -96,7 +96,7 @@ Claims and runs
 
 Warnings (1)
 ! added: env.TOKEN holds what looks like a secret; the database keeps it in plain text
-    take it out of the job file: let the job read it from a file or the environment of its worker
+    write ${secret:NAME} in its place, which the worker fills in
 
 Plan: 1 added, 2 changed, 1 renamed, 2 retired."""
 STANDINGS = (
@@ -154,7 +154,7 @@ def test_in_short_it_has_the_definitions_the_sums_and_the_facts() -> None:
         "Claims: 3 claims written ahead withdrawn; 3 runs in flight go on.",
         "Warnings (1)",
         "! added: env.TOKEN holds what looks like a secret; the database keeps it in plain text",
-        "    take it out of the job file: let the job read it from a file or the environment of its worker",
+        "    write ${secret:NAME} in its place, which the worker fills in",
         "Plan: 1 added, 2 changed, 1 renamed, 2 retired.",
     ]
 

@@ -284,3 +284,19 @@ class TestIdleKeys:
 
     def test_a_post_that_may_be_repeated_gives_no_noise(self) -> None:
         assert warned(["a: {schedule: '0 5 * * *', http: {url: 'https://x/'}, retries: {max: 3}}"]) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "remedy"),
+    [
+        ("command: [x], env: {API_TOKEN: abc}", "write ${secret:NAME} in its place, which the worker fills in"),
+        ("http: {url: 'https://me:pw@h/'}", "write ${secret:NAME} in its place, which the worker fills in"),
+        ("celery: {broker: 'redis://:pw@h/', task: t}", "write ${secret:NAME} in its place, which the worker fills in"),
+        ("shell: 'PGPASSWORD=hunter2 psql'", "take it out of the job file"),
+        ("python: 'a:b', kwargs: {password: hunter2}", "take it out of the job file"),
+    ],
+)
+def test_a_secret_is_to_be_written_where_a_worker_fills_it_in(keys: str, remedy: str) -> None:
+    told = only(warned([f"a: {{schedule: '0 5 * * *', {keys}}}"]), WarningKind.SECRET)
+    assert told.remedy.startswith(remedy)
+    assert "hunter2" not in str(told)

@@ -114,9 +114,16 @@ def _of_job(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[Pl
             WarningKind.SECRET,
             (job.name,),
             f"{', '.join(hidden)} holds what looks like a secret; the database keeps it in plain text",
-            "take it out of the job file: let the job read it from a file or the environment of its worker",
+            _without_secret(hidden),
             numbers={"keys": hidden},
         )
+
+
+def _without_secret(keys: Iterable[str]) -> str:
+    """Where a worker fills a secret in; elsewhere the job has to get it by itself."""
+    if all(key.startswith(("env.", "http.url", "http.headers.", "http.body", "celery.b")) for key in keys):
+        return "write ${secret:NAME} in its place, which the worker fills in"
+    return "take it out of the job file: let the job read it from a file or a variable (env: {NAME: '${secret:NAME}'})"
 
 
 # --- keys that say nothing ------------------------------------------------------------------------
