@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import time
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -45,4 +45,4 @@ def hang() -> None:
     """Never return."""
     note("hang", os.getpid())
     while True:
-        time.sleep(60)
+        signal.pause()

@@ -171,3 +171,8 @@ def ask_once() -> None:
 def wait_for(gate: str) -> None:
     while not Path(gate).exists():
         threading.Event().wait(0.01)
+
+
+def tell_environment() -> None:
+    """All of it."""
+    print(sorted(os.environ.items()))

@@ -35,7 +35,7 @@ ENTRY_POINTS = {
     "sexton_worker.context": "users' jobs ask it about their run",
 }
 
-NAMES_FOR_REGISTRIES = ("py" + "pi", "http", "://")
+NAMES_FOR_REGISTRIES = ("py" + "pi", "http:", "https:", "://")
 
 
 def offenders(found: Callable[[Module], object], among: Iterable[Module] = MODULES) -> dict[str, object]:

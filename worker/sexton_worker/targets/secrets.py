@@ -61,10 +61,15 @@ def variable_for(name: str) -> str:
 def _content(path: str) -> bytes | None:
     """At most one byte more than is allowed; None for what is no file, at which reading could wait for ever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        return file.read(LARGEST + 1)
+        data = b""
+        while len(data) <= LARGEST and (piece := os.read(descriptor, LARGEST + 1 - len(data))):
+            data += piece
+        return data
+    finally:
+        os.close(descriptor)
 
 
 def _checked(name: str, data: bytes, where: str) -> str:
