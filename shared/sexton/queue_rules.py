@@ -49,6 +49,9 @@ class QueueRule:
             "rate": "none" if self.rate is None else rate_text(self.rate),
         }
 
+    def __str__(self) -> str:
+        return ", ".join(f"{limit} {text}" for limit, text in self.words().items())
+
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:

@@ -297,11 +297,11 @@ def test_a_rule_is_set_shown_audited_and_lifted(store: Store, rows: ClaimRows) -
     assert [(event.actor, dict(event.detail)) for event in events] == [
         (
             "bob@host",
-            {"queue": "gpu", "from": {"slots": "4", "rate": "30/h"}, "to": {"slots": "none", "rate": "none"}},
+            {"queue": "gpu", "from": "slots 4, rate 30/h", "to": "slots none, rate none"},
         ),
         (
             "ann@host",
-            {"queue": "gpu", "from": {"slots": "none", "rate": "none"}, "to": {"slots": "4", "rate": "30/h"}},
+            {"queue": "gpu", "from": "slots none, rate none", "to": "slots 4, rate 30/h"},
         ),
     ], "and what changed nothing is no event"
     assert jobs_of(step(store, queues=("gpu",))) == [2]

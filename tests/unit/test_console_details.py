@@ -13,6 +13,7 @@ from sqlalchemy.pool import StaticPool
 from sexton.claims import Overlap, State
 from sexton.job_rules import ConcurrencyKey, Limits
 from sexton.jobs import JobDefinition
+from sexton.queue_rules import QueueRule
 from sexton.store import tables as stored
 from sexton.store.reads import LedgerReader
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
@@ -53,6 +54,13 @@ def test_every_row_has_a_cell_for_every_column(reader: LedgerReader) -> None:
         (tables.EVENT_COLUMNS, tables.event_row(reader.events_page()[0], NOW)),
     ):
         assert len(made.cells) == len(columns)
+
+
+def test_a_queue_row_tells_its_limits_in_short(reader: LedgerReader) -> None:
+    queue = replace(reader.overview().queues[0], running=3)
+    limits = [QueueRule(), QueueRule(slots=4), QueueRule(rate=0.5), QueueRule(4, 10.0)]
+    told = [texts(tables.queue_row(replace(queue, rule=rule), NOW))[-1] for rule in limits]
+    assert told == ["-", "3 of 4 run", "30/m", "3 of 4 run, 10/s"]
 
 
 def test_a_takeover_row_tells_gap_and_decisions(reader: LedgerReader) -> None:

@@ -18,6 +18,7 @@ from sexton.cluster_views import (
     Undecided,
     WorkerView,
 )
+from sexton.queue_rules import QueueRule
 from sexton.terms import CoordinatorServer, ElectedBy
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.needs import needs
@@ -91,6 +92,10 @@ def test_a_healthy_cluster_needs_nobody() -> None:
         (
             {"queues": (replace(QUEUE, due=7, oldest=OLD),)},
             "queue default is behind: 7 claims due, the oldest for 31 s",
+        ),
+        (
+            {"queues": (replace(QUEUE, due=7, oldest=OLD, rule=QueueRule(2, 10.0)),)},
+            "queue default is behind: 7 claims due, the oldest for 31 s; its limit is slots 2, rate 10/s",
         ),
         ({"quarantined": (QuarantinedJob("feed", NOW, "too slow"),)}, "feed is quarantined: too slow"),
         (

@@ -40,7 +40,7 @@ def set_queue_rule(store: PostgresConnection, name: str, limits: Mapping[str, st
                 connection.execute(_KEEP, {"name": name, "slots": after.slots, "rate": after.rate})
             else:
                 connection.execute(_DROP, (name,))
-            detail = {"queue": name, "from": before.words(), "to": after.words()}
+            detail = {"queue": name, "from": str(before), "to": str(after)}
             connection.execute(_EVENT, (actor, json.dumps(detail)))
             connection.execute("SELECT pg_notify('sexton_work', '')")  # a wider rule may let claims start
         return RuleChange(before, after)

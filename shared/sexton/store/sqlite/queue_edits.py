@@ -31,7 +31,7 @@ def set_queue_rule(store: SqliteConnection, name: str, limits: Mapping[str, str]
                 connection.execute(_KEEP, (name, after.slots, after.rate, now))
             else:
                 connection.execute("DELETE FROM queues WHERE name = ?", (name,))
-            detail: dict[str, object] = {"queue": name, "from": before.words(), "to": after.words()}
+            detail: dict[str, object] = {"queue": name, "from": str(before), "to": str(after)}
             record_event(connection, now, actor, "queue.changed", detail)
             notify(store, connection, Channel.WORK)  # a wider rule may let claims start
     return RuleChange(before, after)

@@ -82,8 +82,7 @@ def set_queue(
         change = store.edits.set_queue_rule(name, limits, actor())
         is_served = any(queue.name == name and queue.workers for queue in store.reads.queues())
         is_named = is_served or any(job.definition.queue == name for job in store.edits.current_jobs())
-    words, same = change.after.words(), " (as before)" if change.before == change.after else ""
-    print(f"queue {name}: slots {words['slots']}, rate {words['rate']}{same}")
+    print(f"queue {name}: {change.after}{' (as before)' if change.before == change.after else ''}")
     if change.after and not is_named:
         print(f"no job and no worker names queue {name} yet; is it spelled right?", file=sys.stderr)
 

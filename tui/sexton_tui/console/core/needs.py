@@ -104,7 +104,8 @@ def _work(overview: Overview) -> list[Need]:
         if not queue.workers and (queue.due or queue.ahead):
             found.append(Need(f"queue {queue.name} has no worker: {plural(queue.due, 'claim')} due{waits}"))
         elif queue.oldest is not None and overview.now - queue.oldest > OVERDUE:
-            found.append(Need(f"queue {queue.name} is behind: {plural(queue.due, 'claim')} due{waits}"))
+            limit = f"; its limit is {queue.rule}" if queue.rule else ""
+            found.append(Need(f"queue {queue.name} is behind: {plural(queue.due, 'claim')} due{waits}{limit}"))
     if overview.proposals:
         oldest = duration(overview.now - overview.proposals[0].made_at)
         what = plural(len(overview.proposals), "proposal")

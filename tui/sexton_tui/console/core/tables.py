@@ -23,7 +23,7 @@ TAKEOVER_COLUMNS = (
 JOB_COLUMNS = ("job", "state", "next", "last run", "took", "late", "newest runs", "schedule", "queue", "owner")
 RUN_COLUMNS = ("ended", "job", "tick", "outcome", "late", "took", "try", "worker", "error")
 WORKER_COLUMNS = ("worker", "state", "slots", "queues", "seen", "since", "version", "address")
-QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slots busy")
+QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slots busy", "limit")
 EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
 DECISION_COLUMNS = ("job", "missed", "reason", "ticks", "decided", "policy", "cause")
 STRIP_WIDTH = 20
@@ -162,7 +162,15 @@ def queue_row(queue: QueueView, now: datetime) -> Row:
         count(queue.catch_up),
         ("none", BAD if unserved else DIM) if not queue.workers else str(queue.workers),
         f"{queue.busy} of {queue.slots}",
+        _limit(queue),
     )
+
+
+def _limit(queue: QueueView) -> Part:
+    """What its rule allows: of the slots, how many run."""
+    slots, rate = queue.rule.slots, queue.rule.words()["rate"]
+    parts = [] if slots is None else [f"{count(queue.running)} of {slots} run"]
+    return ", ".join([*parts, rate] if queue.rule.rate is not None else parts) or ("-", DIM)
 
 
 def node_row(node: NodeView, now: datetime) -> Row:
