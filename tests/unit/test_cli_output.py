@@ -37,7 +37,7 @@ def test_json_has_words_seconds_and_lists() -> None:
         "raw": b"a\xff",
         "t": (1, None),
     }
-    assert json_value(value) == {"state": "ready", "origin": "catch_up", "for": 1.5, "raw": "a�", "t": [1, None]}
+    assert json_value(value) == {"state": "ready", "origin": "catch_up", "for": 1.5, "raw": "a\\xff", "t": [1, None]}
 
 
 def test_json_holds_every_key_of_a_row(capsys: pytest.CaptureFixture[str]) -> None:

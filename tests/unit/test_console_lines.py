@@ -62,7 +62,7 @@ def test_output_is_lines_of_cleaned_text() -> None:
     assert [one.text for one in text_lines(b"a\tb\r\n\x1b]0;owned\x07\n\xff\n")] == [
         "a       b",
         "\\x1b]0;owned\\x07",
-        "�",
+        "\\xff",
     ]
     assert text_lines(b"") == (Line(),)
 

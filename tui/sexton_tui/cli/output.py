@@ -50,7 +50,7 @@ def json_value(value: object) -> Any:
         case timedelta():
             return value.total_seconds()
         case bytes():
-            return value.decode(errors="replace")
+            return value.decode(errors="backslashreplace")
         case Mapping():
             return {str(key): json_value(item) for key, item in value.items()}
         case Iterable():

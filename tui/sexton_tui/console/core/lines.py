@@ -134,6 +134,6 @@ def row(key: str, *cells: Part) -> Row:
 
 
 def text_lines(data: bytes | str) -> tuple[Line, ...]:
-    """Untrusted output as lines: undecodable bytes replaced, tabs widened, controls shown as escapes."""
-    text = data.decode(errors="replace") if isinstance(data, bytes) else data
+    """Untrusted output as lines: undecodable bytes and controls shown as escapes, tabs widened."""
+    text = data.decode(errors="backslashreplace") if isinstance(data, bytes) else data
     return tuple(line(one.expandtabs(8)) for one in text.replace("\r\n", "\n").removesuffix("\n").split("\n"))
