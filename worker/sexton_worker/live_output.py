@@ -68,6 +68,7 @@ class LiveOutputLoop:
         self._execution = execution
         self._book = book
         self._told = told
+        self._is_told = False  # and nobody has been asked since with success
         self._seen = seen
         self._since: dict[int, float] = {}  # held here since, by token
         self._watched: frozenset[int] = frozenset()
@@ -123,11 +124,13 @@ class LiveOutputLoop:
         """Whom somebody watches."""
         has_long = any(now - since >= LONG_SECONDS for since in self._since.values())
         is_old = now - self._asked_at >= (WATCHED_SECONDS if self._watched else NET_SECONDS)
-        if self._told.is_set() or (is_old and (has_long or self._watched)):
+        self._is_told |= self._told.is_set()
+        if self._is_told or (is_old and (has_long or self._watched)):
             self._told.clear()
             self._is_connected = True
             self._watched = self._store.outputs.watched()
             self._asked_at = now
+            self._is_told = False
 
     def _write(self, here: frozenset[int], now: float) -> None:
         """What has grown, and once that a look was not answered, for the run has not begun."""
