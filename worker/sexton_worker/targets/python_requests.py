@@ -39,7 +39,7 @@ class PythonRequests:
             rules = order.rules
             values = [order.job, target.reference, list(target.args), target.kwargs, rules.env, rules.cwd, rules.stdin]
             text = json.dumps(values, separators=(",", ":"))[1:-1]
-            if len(text) <= LARGEST_CACHED:
+            if len(text) <= LARGEST_CACHED and not order.secrets:
                 self._known[key] = (rules, text)
                 if len(self._known) > CACHED:
                     self._known.popitem(last=False)
