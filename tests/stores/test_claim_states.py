@@ -23,14 +23,15 @@ from sexton.store.tables import claims, runs
 from tests.support.claim_rows import MINUTE, START, ClaimRows, now
 
 LEASE = timedelta(minutes=10)
-JOBS = range(1, 4)
+JOBS = range(1, 6)
+GROUP, GROUPED = -1, (4, 5)  # two jobs share the two slots of a concurrency key
 ACTIONS = (*("add",) * 5, *("step",) * 4, "lose", "sweep", "pause", "cancel", "start")
-OVERLAPS = (Overlap.ALLOW, Overlap.SKIP, Overlap.SKIP, Overlap.QUEUE, Overlap.QUEUE)
+OVERLAPS = (Overlap.ALLOW, Overlap.SKIP, Overlap.SKIP, Overlap.QUEUE, Overlap.QUEUE, Overlap.REPLACE, Overlap.REPLACE)
 ORIGINS = (*(Origin.SCHEDULE,) * 4, *Origin)
 OUTCOMES = (State.SUCCEEDED, State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.CANCELLED, State.READY)
 
 Key = tuple[int, datetime]
-CLAIM = 8  # columns of a claim in what is seen
+CLAIM = 9  # columns of a claim in what is seen
 
 
 @pytest.fixture
@@ -60,6 +61,7 @@ class History:
     def __init__(self, url: str) -> None:
         self.rows = ClaimRows(url)
         self.rows.guard_arrows()
+        self.rows.add_group(-GROUP, "warehouse", 2)
         self.store: Store = open_store(StoreOptions(url))
         self.held: dict[Key, Grant] = {}
 
@@ -102,7 +104,8 @@ class History:
         with self.rows.engine.begin() as connection:
             of_claims = connection.execute(
                 select(
-                    c.job_id, c.scheduled_at, c.state, c.attempt, c.retries, c.losses, c.available_at, c.blocked
+                    *(c.job_id, c.scheduled_at, c.state, c.attempt, c.retries, c.losses),
+                    *(c.available_at, c.blocked, c.cancel_requested),
                 ).order_by(c.job_id, c.scheduled_at)
             ).all()
             of_runs = connection.execute(
@@ -126,13 +129,16 @@ def play(seed: int, ledgers: tuple[History, ...], steps: int) -> set[State]:
         match action:
             case "add":
                 minute += 1
+                job = draw.choice(JOBS)
+                overlaps = OVERLAPS[1:] if job in GROUPED else OVERLAPS
                 columns = {
-                    "overlap": int(draw.choice(OVERLAPS)),
+                    "overlap": int(draw.choice(overlaps)),
+                    "slot": GROUP if job in GROUPED else job,
                     "origin": int(draw.choice(ORIGINS)),
                     "priority": draw.randint(-1, 1),
                     "at_most_once": draw.random() < 0.3,
                 }
-                calls = [("add", (draw.choice(JOBS), START + minute * MINUTE), columns)]
+                calls = [("add", (job, START + minute * MINUTE), columns)]
             case "step":
                 results = {key: (draw.choice(OUTCOMES), draw.random() < 0.5) for key in chosen}
                 at = START + timedelta(days=1, seconds=number)

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, create_engine, event, func, insert, select, updat
 from sqlalchemy.pool import NullPool
 
 from sexton.claims import ARROWS, RERUN_ARROWS, Origin, Overlap, State
-from sexton.store.tables import claims, cluster, counters, outputs, runs, slots
+from sexton.store.tables import claims, cluster, counters, outputs, runs, slot_groups, slots
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -53,6 +53,12 @@ class ClaimRows:
         """Make a slot group of so many rows."""
         with self.engine.begin() as connection:
             connection.execute(insert(slots), [{"slot": slot, "number": number + 1} for number in range(limit)])
+
+    def add_group(self, group_id: int, key: str, size: int) -> None:
+        """Make the slot group of a concurrency key, with its rows."""
+        with self.engine.begin() as connection:
+            connection.execute(insert(slot_groups), [{"group_id": group_id, "key": key, "size": size}])
+        self.add_slot_rows(-group_id, size)
 
     def change(self, job_id: int, scheduled_at: datetime, **columns: Any) -> None:
         """Set columns of one claim."""
