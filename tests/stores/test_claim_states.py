@@ -23,8 +23,8 @@ from sexton.store.tables import claims, runs
 from tests.support.claim_rows import MINUTE, START, ClaimRows, now
 
 LEASE = timedelta(minutes=10)
-JOBS = range(1, 6)
-GROUP, GROUPED = -1, (4, 5)  # two jobs share the two slots of a concurrency key
+JOBS = range(1, 5)
+GROUP, GROUPED = -1, (3, 4)  # two jobs share the two slots of a concurrency key
 ACTIONS = (*("add",) * 5, *("step",) * 4, "lose", "sweep", "pause", "cancel", "start")
 OVERLAPS = (Overlap.ALLOW, Overlap.SKIP, Overlap.SKIP, Overlap.QUEUE, Overlap.QUEUE, Overlap.REPLACE, Overlap.REPLACE)
 ORIGINS = (*(Origin.SCHEDULE,) * 4, *Origin)
