@@ -187,6 +187,7 @@ cursors = Table(
     Column("job_id", BigInteger, primary_key=True),
     Column("at", Instant, nullable=False),
     Column("seq", BigInteger, nullable=False, server_default="0"),
+    Column("slot", BigInteger),  # as in `jobs`: a commit reads it off the row that it moves
     postgresql_with={"fillfactor": 50},
 )
 

@@ -34,8 +34,10 @@ RETURNING group_id, size
 _GROUPS = "SELECT key, group_id FROM slot_groups WHERE key = ANY (%(keys)s::text[])"
 # A job's row is locked by who triggers it, so that no manual claim is on its way to the old slot after this.
 _ENTER = """
-UPDATE jobs j SET slot = n.slot FROM unnest(%(job_ids)s::bigint[], %(slots)s::bigint[]) n(job_id, slot)
-WHERE j.job_id = n.job_id AND j.slot IS DISTINCT FROM n.slot RETURNING j.job_id
+WITH entered AS (
+  UPDATE jobs j SET slot = n.slot FROM unnest(%(job_ids)s::bigint[], %(slots)s::bigint[]) n(job_id, slot)
+  WHERE j.job_id = n.job_id AND j.slot IS DISTINCT FROM n.slot RETURNING j.job_id, j.slot)
+UPDATE cursors c SET slot = e.slot FROM entered e WHERE c.job_id = e.job_id RETURNING c.job_id
 """
 # What was parked is ready again: the new slot may be free. Nobody had an `allow` claim of the old revision take a slot;
 # in a group it takes one. Order and locks as in a pause.

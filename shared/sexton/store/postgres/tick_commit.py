@@ -32,10 +32,9 @@ MAY_WRITE = "EXISTS (SELECT 1 FROM fence WHERE may_write UNION ALL SELECT 1 FROM
 
 _IS_MOVED = "(d.job_id IN (SELECT job_id FROM moved)) IS TRUE"
 
-# The slot group of its job's concurrency key, else the job's own. An edit that changes it moves the cursor's `seq`, so
-# what this statement reads is right for every cursor that it moves. Where no job has a key this costs nothing.
-_SLOT = """CASE WHEN (SELECT true FROM jobs WHERE slot IS NOT NULL LIMIT 1) THEN
-    coalesce((SELECT j.slot FROM jobs j WHERE j.job_id = due.job_id AND j.slot IS NOT NULL), job_id) ELSE job_id END"""
+# The slot group of its job's concurrency key, else the job's own. The map has the grouped ones among the moved jobs.
+_SLOT = """CASE WHEN (SELECT map FROM grouped) IS NULL THEN job_id
+    ELSE coalesce(((SELECT map FROM grouped) ->> job_id::text)::bigint, job_id) END"""
 
 COMMIT = f"""
 WITH {FENCE},
@@ -48,7 +47,8 @@ WITH {FENCE},
   WHERE {MAY_WRITE} AND clock_timestamp() < %(planned_at)s::timestamptz + interval '5 s'
   FOR UPDATE OF c SKIP LOCKED),
  moved AS (
-  UPDATE cursors c SET at = f.upto FROM free f WHERE c.ctid = f.tid RETURNING c.job_id),
+  UPDATE cursors c SET at = f.upto FROM free f WHERE c.ctid = f.tid RETURNING c.job_id, c.slot),
+ grouped AS MATERIALIZED (SELECT jsonb_object_agg(job_id, slot) AS map FROM moved WHERE slot IS NOT NULL),
  due AS (
   SELECT d.* FROM unnest(%(c_jobs)b::bigint[], %(c_ticks)b::timestamptz[], %(c_revisions)b::integer[],
       %(c_origins)b::smallint[], %(c_queues)b::text[], %(c_priorities)b::smallint[], %(c_overlaps)b::smallint[],

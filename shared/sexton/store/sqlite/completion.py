@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 
 from sexton.claims import State
@@ -67,11 +68,15 @@ def complete(
     return outcomes, freed
 
 
-def promote(connection: sqlite3.Connection, now: int, slots: Iterable[int]) -> set[Claim]:
-    """Promote of each slot the oldest parked claims, as many as rows of it are free."""
+def promote(connection: sqlite3.Connection, now: int, slots: Iterable[int], *, all_free: bool = False) -> set[Claim]:
+    """Promote of each slot the oldest parked claims: one each time it is named, for it was freed so often.
+
+    ``all_free``: as many as rows of it are free.
+    """
     promoted: set[Claim] = set()
-    for slot in sorted(set(slots)):
+    for slot, freed in sorted(Counter(slots).items()):
         (free,) = connection.execute(_FREE_ROWS, (slot,)).fetchone()
+        free = free if all_free else min(free, freed)
         heads = connection.execute(_HEADS, (slot, free)).fetchall() if free else []
         for rowid, job_id, scheduled_at, start_by, written_with, allowance in heads:
             # start_by is set anew, so that the time it was parked does not count; its place in the queue stays.

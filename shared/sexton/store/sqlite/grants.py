@@ -163,7 +163,7 @@ class SqliteGrants:
             now = self._connection.now_micros()
             trim(connection)
             parked = [slot for (slot,) in connection.execute("SELECT DISTINCT slot FROM claims WHERE state = 2")]
-            promoted = promote(connection, now, parked)
+            promoted = promote(connection, now, parked, all_free=True)
             if promoted:
                 notify(self._connection, connection, Channel.WORK)
             settle(self._connection, connection, now)

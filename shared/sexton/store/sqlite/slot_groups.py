@@ -62,12 +62,13 @@ def write_groups(connection: sqlite3.Connection, edits: Sequence[PlannedEdit], n
             if is_changed:
                 is_resized = True
                 _resize(connection, groups[key], sizes[key])
-                promote(connection, now, [-groups[key]])
+                promote(connection, now, [-groups[key]], all_free=True)
     entered = False
     for job_id, wanted_key in wanted.items():
         slot = None if wanted_key is None else -groups[wanted_key.key]
         if connection.execute(_ENTER, (slot, job_id)).rowcount:
             entered = True
+            connection.execute("UPDATE cursors SET slot = ? WHERE job_id = ?", (slot, job_id))
             connection.execute(_FOLLOW, (slot, now, job_id))
     return entered or is_resized
 

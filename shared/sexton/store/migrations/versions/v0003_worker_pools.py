@@ -28,6 +28,7 @@ def upgrade() -> None:
         op.add_column(table, sa.Column("job_format", sa.SmallInteger(), server_default="1", nullable=False))
     _admit_only_who_knows_the_jobs()
     op.add_column("jobs", sa.Column("slot", sa.BigInteger()))
+    op.add_column("cursors", sa.Column("slot", sa.BigInteger()))
     op.add_column("runs", sa.Column("output_at", sa.Text()))
     op.create_table(
         "queues",
