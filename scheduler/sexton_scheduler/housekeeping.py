@@ -7,17 +7,19 @@ which only the leader does, under its term.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import structlog
 
+from sexton.claims import State
 from sexton.clock import Clock, DatabaseTime
 from sexton.decisions import LateJob
-from sexton.errors import DatabaseUnreachable
+from sexton.errors import DatabaseUnreachable, Refused
 from sexton.late_claims import decide_late, newly_fired, with_starts
-from sexton.store.protocol import Store
+from sexton.store.protocol import ChangeKind, JobChange, Store
 from sexton.terms import NodeReport
 from sexton_scheduler.catch_up_budget import CatchUpBudget
 from sexton_scheduler.core.reach import Reach
@@ -59,6 +61,9 @@ class Housekeeper:
         return self._budget
 
 
+POISON = "its last two ticks were lost with three workers each: it may be what kills them"
+
+
 @dataclass(frozen=True, slots=True)
 class Duty:
     """A function to be called every so many seconds."""
@@ -80,7 +85,17 @@ def requeue_expired(keeper: Housekeeper) -> int:
     requeued = keeper.store.grants.requeue_expired()
     for one in requeued:
         _log.warning("lease.expired", job_id=one.job_id, tick=one.scheduled_at.isoformat(), becomes=one.state.word)
+    if lost := {one.job_id for one in requeued if one.state is State.LOST}:
+        _pause_poison(keeper, lost)
     return len(requeued)
+
+
+def _pause_poison(keeper: Housekeeper, lost: Collection[int]) -> None:
+    """A job that took three workers with it at two ticks in a row is paused: it would take the pool with it."""
+    for job_id, name in keeper.store.operations.poisoned(tuple(lost)):
+        _log.error("job.paused_as_poison", job=name, job_id=job_id)
+        with contextlib.suppress(Refused):  # it was edited meanwhile: whoever did it knows
+            keeper.store.edits.edit([JobChange(ChangeKind.PAUSE, job_id, why=POISON)], "sexton")
 
 
 def sweep(keeper: Housekeeper) -> int:

@@ -301,6 +301,34 @@ def test_two_who_ask_for_one_rerun_get_one(store: Store, rows: ClaimRows, ledger
     assert sorted(answers) == [False, False, False, True]
 
 
+# --- poison -------------------------------------------------------------------------------------------
+
+
+def test_a_job_is_poison_once_its_last_two_ticks_took_three_workers_each(store: Store, rows: ClaimRows) -> None:
+    def ran(state: State, losses: int) -> None:
+        rows.add(state=int(state), losses=losses, finished_at=now())
+
+    def is_poison() -> bool:
+        return store.operations.poisoned([JOB, 2]) == ((JOB, "bell"),)
+
+    ran(State.LOST, 3)
+    rows.add()
+    assert not is_poison()  # one tick
+    ran(State.LOST, 3)
+    assert is_poison()
+    ran(State.LOST, 1)
+    assert not is_poison()  # on_worker_lost: fail, and one worker lost
+    ran(State.LOST, 3)
+    ran(State.SUCCEEDED, 2)
+    assert not is_poison()
+    ran(State.LOST, 3)
+    ran(State.LOST, 4)
+    assert is_poison()
+    with rows.engine.begin() as connection:
+        connection.execute(update(jobs).values(paused_at=now()))
+    assert store.operations.poisoned([JOB]) == ()
+
+
 # --- drain --------------------------------------------------------------------------------------------
 
 

@@ -68,6 +68,14 @@ UPDATE claims c SET state = 0, available_at = statement_timestamp(), start_by = 
   cancel_requested = false, reason = NULL, blocked = j.paused_at IS NOT NULL AND c.origin <> 4
 FROM jobs j WHERE j.job_id = c.job_id AND c.job_id = %s AND c.scheduled_at = %s
 """
+_POISONED = """
+SELECT j.job_id, j.name FROM jobs j CROSS JOIN LATERAL (
+  SELECT count(*) FILTER (WHERE state = 6 AND losses >= %(losses)s) AS lost FROM (
+   SELECT state, losses FROM claims c WHERE c.job_id = j.job_id AND state IN (3, 4, 5, 6, 7)
+   ORDER BY scheduled_at DESC LIMIT 2) newest) n
+WHERE j.job_id = ANY (%(jobs)s::bigint[]) AND n.lost = 2 AND j.paused_at IS NULL AND j.retired_at IS NULL
+ORDER BY j.job_id
+"""
 _WORKERS = """
 SELECT worker_id, name, version, queues, drain_requested FROM workers
 WHERE stopped_at IS NULL AND seen_at > statement_timestamp() - %s ORDER BY name, worker_id
@@ -166,6 +174,13 @@ class PostgresOperations:
             connection.execute(_EVENT, [actor, "job.rerun", job_id, _json(detail)])
             connection.execute(_NOTIFY_WORK)
         return Rerun(tick, State(was), revision, attempt, is_paused and origin != 4)
+
+    # --- poison -------------------------------------------------------------------------------------
+
+    def poisoned(self, job_ids: Sequence[int], losses: int = 3) -> tuple[tuple[int, str], ...]:
+        with self._connection.autocommit() as connection:
+            rows = connection.execute(_POISONED, {"jobs": sorted(job_ids), "losses": losses}).fetchall()
+        return tuple((job_id, name) for job_id, name in rows)
 
     # --- drain --------------------------------------------------------------------------------------
 

@@ -86,6 +86,11 @@ class OperationStore(Protocol):
         """
         ...
 
+    def poisoned(self, job_ids: Sequence[int], losses: int = 3) -> tuple[tuple[int, str], ...]:
+        """Those of these jobs, by id and name, whose last two ticks that ran both ended as lost, each with that many
+        workers; none that is paused or retired."""
+        ...
+
     def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
         """Ask workers to drain, or take that back (``asked`` false); those that were heard of within ten minutes and
         have not stopped, by name."""

@@ -40,6 +40,9 @@ _RERUN = """UPDATE claims SET state = 0, available_at = ?, start_by = NULL, retr
  slot = (SELECT coalesce(j.slot, j.job_id) FROM jobs j WHERE j.job_id = claims.job_id), token = NULL, worker_id = NULL,
  granted_at = NULL, lease_expires_at = NULL, started_at = NULL, finished_at = NULL, cancel_requested = 0,
  reason = NULL, blocked = ? WHERE job_id = ? AND scheduled_at = ?"""
+_POISONED = """SELECT job_id, name FROM jobs WHERE job_id = ?1 AND paused_at IS NULL AND retired_at IS NULL AND 2 = (
+ SELECT count(*) FROM (SELECT state, losses FROM claims WHERE job_id = ?1 AND state IN (3, 4, 5, 6, 7)
+  ORDER BY scheduled_at DESC LIMIT 2) WHERE state = 6 AND losses >= ?2)"""
 _WORKERS = """SELECT worker_id, name, version, queues, drain_requested FROM workers
  WHERE stopped_at IS NULL AND seen_at > ? ORDER BY name, worker_id"""
 
@@ -104,6 +107,13 @@ class SqliteOperations:
             record_event(connection, now, actor, "job.rerun", detail, job_id)
             notify(self._connection, connection, Channel.WORK)
         return Rerun(tick, State(was), revision, attempt, is_blocked)
+
+    def poisoned(self, job_ids: Sequence[int], losses: int = 3) -> tuple[tuple[int, str], ...]:
+        found: list[tuple[int, str]] = []
+        with self._connection.snapshot() as connection:
+            for job_id in sorted(job_ids):
+                found += connection.execute(_POISONED, (job_id, losses)).fetchall()
+        return tuple(found)
 
     def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
         with self._connection.transaction() as connection:
