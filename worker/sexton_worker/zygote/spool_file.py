@@ -25,7 +25,7 @@ class SpoolFile:
     def write(self, data: bytes) -> None:
         """Never raises: after a failure nothing more is taken."""
         room = self._limit - self.written
-        if room <= 0:
+        if room <= 0 or not data:
             return
         try:
             if self._descriptor < 0:
