@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from sexton.settings import format_duration
+from sexton.sizes import size_text
 from sexton.targets import CommandTarget, ShellTarget
 from sexton_worker.core.allow_list import SHELL
 from sexton_worker.core.machine_faults import is_machine_fault
@@ -27,6 +28,7 @@ NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 
 _OUT_OF_TIME = 128 + signal.SIGXCPU
+_OUT_OF_MEMORY = (b"memory", b"failed to map segment")  # as programs and the loader of libraries say it
 
 
 def order_for(
@@ -58,8 +60,10 @@ def order_for(
 def arguments(run: RunOrder) -> list[str]:
     """The argument vector, which is not empty. Raises ValueError."""
     match run.rules.target:
-        case CommandTarget(argv) if argv:
+        case CommandTarget(argv) if argv and argv[0]:
             return list(argv)
+        case CommandTarget():
+            raise ValueError("it names no program")
         case ShellTarget(script):
             return [SHELL, "-c", script]
         case other:
@@ -69,7 +73,7 @@ def arguments(run: RunOrder) -> list[str]:
 def _bytes(text: str) -> bytes:
     encoded = os.fsencode(text)
     if 0 in encoded:
-        raise ValueError("embedded null byte")
+        raise ValueError("an argument, a variable or the cwd holds a NUL, which no process can be told")
     return encoded
 
 
@@ -112,7 +116,7 @@ def _ran(run: RunOrder, end: End, reason: StopReason | None, spool: bytes | None
     elif end.code == 0 or end.code in run.rules.success_codes:
         error = ""
     else:
-        error = end_of(end.code) + _why_limited(run, end.code)
+        error = end_of(end.code) + _why_limited(run, end)
     return EndedRun(
         token=run.token,
         ending=ending,
@@ -134,10 +138,15 @@ def _spooled(end: End, spool: bytes | None) -> Spooled | None:
     return Spooled(spool + STDOUT, spool + STDERR, end.stdout_spooled, end.stderr_spooled)
 
 
-def _why_limited(run: RunOrder, code: int) -> str:
-    cpu_time = run.rules.limits.cpu_time
-    if code == _OUT_OF_TIME and cpu_time is not None:
-        return f", for it used more processor time than its limit cpu_time {format_duration(cpu_time)}"
+def _why_limited(run: RunOrder, end: End) -> str:
+    limits = run.rules.limits
+    if end.code == _OUT_OF_TIME and limits.cpu_time is not None:
+        return f", for it used more processor time than its limit cpu_time {format_duration(limits.cpu_time)}"
+    said = end.stderr.lower()
+    if limits.memory is not None and any(words in said for words in _OUT_OF_MEMORY):
+        return f", perhaps for its limit memory {size_text(limits.memory)}"
+    if limits.open_files is not None and b"too many open files" in said:
+        return f", perhaps for its limit open_files {limits.open_files}"
     return ""
 
 
@@ -166,10 +175,20 @@ def _did_not_run(run: RunOrder, end: End, clean: Mapping[str, str]) -> EndedRun:
         return not_started(run, end.ended, why)
     if end.errno in (errno.ENOENT, errno.ENOTDIR):
         return not_started(run, end.ended, _not_found(program, {**clean, **run.rules.env}), NOT_FOUND)
+    if os.path.isdir(os.path.join(cwd or "", program)) and (os.sep in program or not program.strip(".")):
+        return not_started(run, end.ended, f"{program!r} is a folder; write the program in it", NOT_EXECUTABLE)
     if isinstance(error, PermissionError):
         why = f"{program!r} may not be executed by this worker's user; check its mode and its folders"
         return not_started(run, end.ended, why, NOT_EXECUTABLE)
-    return not_started(run, end.ended, f"cannot start {program!r}: {error}")
+    why = _WHY_NOT.get(end.errno, str(error))
+    return not_started(run, end.ended, f"cannot start {program!r}: {why}")
+
+
+_WHY_NOT = {
+    errno.ENOEXEC: "it is no program of this machine, and has no first line that names an interpreter, such as "
+    "#!/bin/sh; add that line, or use 'shell'",
+    errno.E2BIG: "its arguments and variables are longer than this machine takes; hand them over by stdin or a file",
+}
 
 
 def _not_found(program: str, environment: Mapping[str, str]) -> str:

@@ -27,11 +27,13 @@ from sexton_worker.targets.surroundings import Request
 
 LONGEST_ERROR = 2000
 LARGEST_RESULT = 16 * 1024  # bytes of JSON
+_BITS_OF_A_LONG = 64  # the interpreter exits with 255 for a number that is longer
 THREADS_END_WITHIN = 5.0  # seconds
 
 _OF_GENERATORS = 0x20 | 0x200  # CO_GENERATOR, CO_ASYNC_GENERATOR: inspect takes long to load
 _OWN_FILES = (__file__, importlib.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 
+_WRITE_A_FUNCTION = "write a plain function or a coroutine"
 _NO_THREADS: frozenset[threading.Thread] = frozenset()
 _told: set[str] = set()  # import errors whose traceback was printed
 
@@ -55,6 +57,8 @@ def call(request: Request) -> tuple[dict[str, Any] | None, bool]:
         if result is not None:
             if isinstance(result, types.CoroutineType) or hasattr(type(result), "__await__"):
                 result = _run_to_its_end(result)
+            if isinstance(result, types.GeneratorType | types.AsyncGeneratorType):
+                raise Ended("raised", "it returned a generator, whose code has not run; " + _WRITE_A_FUNCTION)
             _tell_result(result)
         _end_threads(known)
     except Ended as ended:
@@ -87,7 +91,7 @@ def _load(reference: str) -> Any:
         raise Ended("not started", f"cannot import {reference!r}: {why}", TypeError())
     code = getattr(target, "__code__", None)
     if code is not None and code.co_flags & _OF_GENERATORS:
-        why = "is a generator function, and calling it would run nothing; write a plain function or a coroutine"
+        why = f"is a generator function, and calling it would run nothing; {_WRITE_A_FUNCTION}"
         raise Ended("not started", f"{reference} {why}", TypeError())
     return target
 
@@ -200,11 +204,16 @@ def _left(known: frozenset[threading.Thread]) -> list[threading.Thread]:
 def _exit(error: SystemExit) -> dict[str, Any] | None:
     """As the interpreter takes it: nothing is 0, a number is the code, anything else is said and is 1."""
     code = 0 if error.code is None else error.code
+    text = ""
+    with contextlib.suppress(Exception):  # its own __str__ may raise
+        text = str(code)
+    said = f"SystemExit: {text}"[:LONGEST_ERROR] if text else "SystemExit"
     if not isinstance(code, int):
         with contextlib.suppress(Exception):
-            sys.stderr.write(f"{code}\n")
-        return {"ending": "exited", "exit_code": 1, "error": f"SystemExit: {code}"[:LONGEST_ERROR]}
-    return {"ending": "exited", "exit_code": code & 0xFF, "error": f"SystemExit: {code}"} if code else None
+            sys.stderr.write(f"{text}\n")
+        return {"ending": "exited", "exit_code": 1, "error": said}
+    number = code & 0xFF if code.bit_length() < _BITS_OF_A_LONG else 0xFF
+    return {"ending": "exited", "exit_code": number, "error": said} if code else None
 
 
 def ending_message(ending: str, error: str, cause: BaseException) -> dict[str, Any]:

@@ -42,6 +42,10 @@ def start(order: Order, roster: Roster) -> tuple[int, int, int]:
         for descriptor in opened[:2]:
             os.close(descriptor)
         raise NotStarted(NO_PROCESS, error.errno or 0) from None
+    except ValueError:  # an empty program, or whatever else this Python does not hand to the system
+        for descriptor in opened[:2]:
+            os.close(descriptor)
+        raise NotStarted(NO_PROGRAM, errno.EINVAL) from None
     except NotStarted:
         for descriptor in opened[:2]:
             os.close(descriptor)
@@ -144,6 +148,8 @@ def _fork(order: Order, theirs: list[int], roster: Roster) -> int:
         number = error.errno or 0
     except MemoryError:
         number = errno.ENOMEM
+    except ValueError:
+        number = errno.EINVAL
     finally:
         roster.note_failure(order.place, how_far, number)
         os._exit(127)
