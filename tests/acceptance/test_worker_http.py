@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from sexton.targets import HttpTarget
 from sexton_worker.core.output_tail import KEPT_BYTES
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
+from tests.support.certificates import Authority
 from tests.support.odd_server import GIGABYTE, OddServer, odd_server
 from tests.support.runs import Runs
 from tests.support.waiting import eventually
@@ -177,3 +180,18 @@ def test_a_worker_that_allows_addresses_sends_to_no_others_redirects_included(se
         assert_failed(runs.run(get(server.url("/to/302?/echo"))), "/echo is not among the addresses")
         assert runs.run(get(server.url("/to/302?/nowhere"), expect=(302,))).exit_code == 0
     assert [one["path"] for one in server.requests] == ["/to/302?/echo", "/to/302?/nowhere"]
+
+
+def test_a_server_must_prove_who_it_is_to_the_authorities_of_the_worker_s_machine(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    signed = authority.sign("server", "IP:127.0.0.1")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(signed.certificate, signed.key)
+    with odd_server(tls) as server:
+        target = get(server.url("/echo"))
+        with Runs() as runs:
+            assert_failed(runs.run(target), "failed: ConnectError: [SSL: CERTIFICATE_VERIFY_FAILED]", "ConnectError")
+        with Runs(environment={"SSL_CERT_FILE": str(authority.certificate)}) as runs:
+            assert runs.run(target).error == ""
+        with Runs(environment={"SSL_CERT_FILE": str(tmp_path / "none")}) as runs:
+            assert "failed: " in runs.run(target).error

@@ -7,6 +7,7 @@ import gzip
 import json
 import socket
 import socketserver
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -24,15 +25,16 @@ class OddServer:
     port: int
     connections: int = 0
     requests: list[dict[str, Any]] = field(default_factory=list)
+    scheme: str = "http"
     is_over: threading.Event = field(default_factory=threading.Event)
     written: int = 0  # bytes of a gigabyte
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
-        return f"http://{host}:{self.port}{path}"
+        return f"{self.scheme}://{host}:{self.port}{path}"
 
 
 @contextlib.contextmanager
-def odd_server() -> Iterator[OddServer]:
+def odd_server(tls: ssl.SSLContext | None = None) -> Iterator[OddServer]:
     """One that serves until the end of the block."""
 
     class Handler(socketserver.StreamRequestHandler):
@@ -50,7 +52,9 @@ def odd_server() -> Iterator[OddServer]:
         request_queue_size = 100
 
     with Server(("127.0.0.1", 0), Handler) as server:
-        told = OddServer(server.server_address[1])
+        told = OddServer(server.server_address[1], scheme="https" if tls else "http")
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:

@@ -38,11 +38,11 @@ class Address:
 
 
 def _has_right_port(address: str) -> bool:
-    place = urlsplit(address).netloc.rpartition("@")[2]
-    if "$" in place:
-        return True  # a worker puts it together
     try:
-        return urlsplit(address).port != 0
+        parts = urlsplit(address)
+        if "$" in parts.netloc.rpartition("@")[2]:
+            return True  # a worker puts it together
+        return parts.port != 0
     except ValueError:
         return False
 

@@ -267,5 +267,7 @@ def _place(shown: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, OutOfTime):
+        return "no answer in time"
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

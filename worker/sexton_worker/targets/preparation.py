@@ -12,7 +12,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from sexton.job_rules import NO_LIMITS
 from sexton.jobs import RunRules
@@ -69,7 +69,7 @@ class Preparation:
             "allow": self._allow,
             "secrets": values,
         }
-        peer = f"{urlsplit(target.url).netloc} {target.timeout}"
+        peer = f"{_authority(target.url)} {target.timeout}"
         return self._call(order, PythonTarget(http_call.REFERENCE, (), given), self._network, peer, values)
 
     def _task(self, order: RunOrder, target: CeleryTarget) -> tuple[RunOrder, PythonTarget]:
@@ -85,7 +85,7 @@ class Preparation:
             "wait": target.wait,
             "allow": self._allow,
         }
-        peer = f"{urlsplit(target.broker).netloc} {target.task if target.wait else ''}"
+        peer = f"{_authority(target.broker)} {target.task if target.wait else ''}"
         return self._call(order, PythonTarget(celery_call.REFERENCE, (), given), {}, peer, values)
 
     def _call(
@@ -119,6 +119,11 @@ def _filled_address(text: str, secrets: Mapping[str, str]) -> str:
     if "://" in text:
         full = filled(text, lambda name, _: quote(secrets[name[len(SECRET) :]], safe=""), is_template=False)
     return full
+
+
+def _authority(address: str) -> str:
+    """Who it is that will take long, roughly."""
+    return address.partition("://")[2].partition("/")[0]
 
 
 def _bytes(secrets: Mapping[str, str]) -> tuple[bytes, ...]:
