@@ -60,3 +60,12 @@ def test_what_is_no_secret_is_told_without_a_word_of_it(
 def test_a_variable_is_held_to_the_same(tmp_path: Path) -> None:
     with pytest.raises(NoSecret, match="the variable SEXTON_SECRET_DB is empty"):
         secrets(tmp_path, DB="").read("db")
+
+
+def test_the_worker_s_own_settings_are_given_to_no_job(tmp_path: Path) -> None:
+    (tmp_path / "database").write_text("postgresql://sexton:pw@db/sexton")
+    (tmp_path / "alias").symlink_to("database")
+    found = Secrets({"SEXTON_DATABASE_FILE": str(tmp_path / "database")}, str(tmp_path))
+    for name in ("database", "alias"):
+        with pytest.raises(NoSecret, match=r"is the worker's own \(SEXTON_DATABASE_FILE\), and given to no job"):
+            found.read(name)

@@ -27,6 +27,12 @@ class Secrets:
     def __init__(self, environ: Mapping[str, str], folder: str | None = None) -> None:
         self._variables = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
         self._folder = folder or (USUAL_FOLDER if os.path.isdir(USUAL_FOLDER) else None)
+        # Files that hold settings of the worker itself, which containers keep in the same folder.
+        self._own = {
+            os.path.realpath(value): name
+            for name, value in environ.items()
+            if name.startswith("SEXTON_") and name.endswith("_FILE") and value
+        }
 
     def read(self, name: str) -> str:
         """Its value, a file's without its last line end. Raises ``NoSecret``."""
@@ -37,6 +43,9 @@ class Secrets:
             where = f"this worker has no variable {variable}, and no folder of secrets (its setting `secrets`)"
             raise NoSecret(f"the secret {name!r} is missing: {where}; give the worker one of them")
         path = os.path.join(self._folder, name)
+        if setting := self._own.get(os.path.realpath(path)):
+            why = f"{path} is the worker's own ({setting}), and given to no job"
+            raise NoSecret(f"the secret {name!r}: {why}; give the job one of its own")
         try:
             data = _content(path)
         except FileNotFoundError:
