@@ -205,5 +205,5 @@ def write_slowly(gate: str) -> None:
     """Its secret, and something after the gate has opened."""
     print("before", os.environ["KEY"], flush=True)
     while not Path(gate).exists():
-        time.sleep(0.05)
+        threading.Event().wait(0.05)
     print("after")

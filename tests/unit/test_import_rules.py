@@ -23,6 +23,7 @@ EDGES_OF_SEXTON = {
     "sexton.fencing": "gives users statements against their own databases",
     "sexton.jobfiles": "reads files",
     "sexton.logs": "sets logging up",
+    "sexton.output_places": "carries files to where whole outputs are kept",
     "sexton.process_settings": "reads files and the environment",
     "sexton.run_context": "asks the process's environment, threads and signals",
     "sexton.store": "is the database's edge",
