@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -96,7 +97,7 @@ def test_of_several_ticks_only_the_newest_waits(store: Store, rows: ClaimRows) -
 
 
 @pytest.mark.parametrize("changes", [{"origin": int(Origin.MANUAL)}, {"attempt": 1}], ids=["manual", "granted before"])
-def test_other_claims_wait_their_turn_and_stop_nobody(store: Store, rows: ClaimRows, changes: dict[str, int]) -> None:
+def test_other_claims_wait_their_turn_and_stop_nobody(store: Store, rows: ClaimRows, changes: dict[str, Any]) -> None:
     rows.add(overlap=REPLACE)
     (first,) = step(store)
     waits = [rows.add(overlap=REPLACE, **changes) for _ in range(2)]

@@ -1,8 +1,8 @@
 """Sixteen workers race for the claims of a few slots on PostgreSQL, with real connections.
 
 They never hold two claims of one slot, each claim is accepted once, and nothing stays parked. Some grants are
-abandoned, as by a worker that died; housekeepers requeue them. The races are also run against planted faults, to see
-that they find them.
+abandoned, as by a worker that died; housekeepers requeue them. What they must find is planted in
+tests/stores/test_slot_faults.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -185,44 +184,6 @@ def test_sixteen_workers_never_hold_two_claims_of_one_slot(postgres_ledger: str)
     for tokens in race.tokens.values():
         assert tokens == sorted(set(tokens)), "each grant has a higher token than the one before"
     race.rows.close()
-
-
-UNLOCKED = (b"FOR UPDATE OF slots SKIP LOCKED", b"")
-NO_SLOT_ROWS = (
-    b"SELECT slot, number, token FROM slots WHERE slot IN (SELECT slot FROM pick WHERE overlap <> 0)\n"
-    b"  FOR UPDATE OF slots SKIP LOCKED",
-    b"SELECT DISTINCT slot, 1::smallint AS number,"
-    b" (SELECT max(c.token) FROM claims c WHERE c.state = 1 AND c.slot = pick.slot) AS token"
-    b" FROM pick WHERE overlap <> 0",
-)
-
-
-@pytest.mark.parametrize("fault", [UNLOCKED, NO_SLOT_ROWS], ids=["slots not locked", "not exists (running)"])
-def test_the_race_finds_a_pull_that_trusts_what_it_did_not_lock(
-    ledgers: Iterator[str], monkeypatch: pytest.MonkeyPatch, fault: tuple[bytes, bytes]
-) -> None:
-    plant(monkeypatch, fault)
-    assert any(overlaps_in_race(url) for url in ledgers)
-
-
-def overlaps_in_race(url: str) -> bool:
-    race = slot_race(url, jobs=12, claims_each=60)
-    race.rooms = (1, 2, 3)  # many pulls look at a slot while its claims are ready
-    race.run()
-    race.rows.close()
-    return bool(race.overlaps)
-
-
-def plant(monkeypatch: pytest.MonkeyPatch, fault: tuple[bytes, bytes]) -> None:
-    """Have the pull's statement say something else."""
-    right = pull.pull_statement
-
-    def wrong(queues: int, **which: Any) -> bytes:
-        statement = right(queues, **which)
-        assert fault[0] in statement
-        return statement.replace(*fault)
-
-    monkeypatch.setattr(pull, "pull_statement", wrong)
 
 
 # --- the paced class ----------------------------------------------------------------------------------
