@@ -132,7 +132,7 @@ def _since(rate: float, next_at: datetime | None, now: datetime) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class QueueStanding:
-    """A queue with a rule at one moment of the database's clock, and what waits in it."""
+    """A queue with a rule at one moment of the database's clock (``seen_at``), and what waits in it."""
 
     name: str
     rule: QueueRule
@@ -147,33 +147,35 @@ class QueueStanding:
     def is_due(self) -> bool:
         return self.top is not None or self.is_paced_due
 
-    def admits(self, now: datetime) -> int | None:
+    @property
+    def admits(self) -> int | None:
         """How many more grants the rule allows; None: any number."""
         bounds = []
         if self.rule.slots is not None:
             bounds.append(max(0, self.rule.slots - self.running))
         if self.rule.rate is not None:
-            bounds.append(admitted(self.rule.rate, self.next_at, now))
+            bounds.append(admitted(self.rule.rate, self.next_at, self.seen_at))
         return min(bounds, default=None)
 
-    def room(self, now: datetime, asked: int) -> int:
+    def room(self, asked: int) -> int:
         """How many of the grants asked for the rule allows."""
-        admits = self.admits(now)
+        admits = self.admits
         return max(0, asked if admits is None else min(asked, admits))
 
-    def opens_at(self, now: datetime) -> datetime | None:
+    @property
+    def opens_at(self) -> datetime | None:
         """When the rate admits the next grant, if that is ahead."""
-        if self.rule.rate is None or admitted(self.rule.rate, self.next_at, now):
+        if self.rule.rate is None or admitted(self.rule.rate, self.next_at, self.seen_at):
             return None
         return self.next_at
 
-    def look_at(self, now: datetime, own: datetime | None) -> datetime | None:
+    def look_at(self, own: datetime | None) -> datetime | None:
         """When a worker should look again without being told; None: it will be told, or there is nothing.
 
         ``own``: the ``next_at`` that this worker left behind when it was granted claims of this queue. A slot that
         becomes free is told of.
         """
-        opens_at = self.opens_at(now)
+        opens_at = self.opens_at
         moments = []
         if self.is_due and opens_at is not None:
             moments.append(opens_at if opens_at == own else opens_at + OTHERS_WAIT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -132,23 +133,23 @@ def standing(**columns: object) -> QueueStanding:
 
 def test_a_standing_admits_what_both_limits_leave() -> None:
     rule = QueueRule(5, 10.0)
-    assert standing(rule=rule, running=2).admits(NOW) == 3
-    assert standing(rule=rule, running=7).admits(NOW) == 0, "a limit lowered while runs are in flight"
-    assert standing(rule=rule, next_at=NOW).admits(NOW) == 1
-    assert standing().admits(NOW) is None
-    assert standing().room(NOW, 7) == 7
+    assert standing(rule=rule, running=2).admits == 3
+    assert standing(rule=rule, running=7).admits == 0, "a limit lowered while runs are in flight"
+    assert standing(rule=rule, next_at=NOW).admits == 1
+    assert standing().admits is None
+    assert standing().room(7) == 7
 
 
 def test_a_worker_looks_again_when_the_rate_opens_and_another_one_a_moment_later() -> None:
     opens = NOW + SECOND / 2
     waiting = standing(rule=QueueRule(None, 1.0), next_at=opens, top=0)
-    assert waiting.look_at(NOW, opens) == opens
-    assert waiting.look_at(NOW, None) == opens + OTHERS_WAIT
-    assert waiting.look_at(opens, None) is None, "it is open: who has room pulls"
+    assert waiting.look_at(opens) == opens
+    assert waiting.look_at(None) == opens + OTHERS_WAIT
+    assert replace(waiting, seen_at=opens).look_at(None) is None, "it is open: who has room pulls"
 
 
 def test_a_worker_is_told_of_slots_and_looks_for_what_becomes_available() -> None:
     full = standing(rule=QueueRule(1), running=1, top=0)
-    assert full.look_at(NOW, None) is None
+    assert full.look_at(None) is None
     later = standing(rule=QueueRule(None, 0.1), next_at=NOW + 5 * SECOND, ahead=NOW + SECOND)
-    assert later.look_at(NOW, None) == NOW + 5 * SECOND
+    assert later.look_at(None) == NOW + 5 * SECOND

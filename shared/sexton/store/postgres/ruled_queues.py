@@ -86,10 +86,10 @@ class _Pass:
     spent: dict[str, datetime] = field(default_factory=dict)  # next_at of the queues that were granted from, by name
     is_shut: bool = False  # a gate was taken by another
 
-    def pull(self, connection: psycopg.Connection[Any], name: str, now: datetime, *, is_paced: bool) -> None:
+    def pull(self, connection: psycopg.Connection[Any], name: str, *, is_paced: bool) -> None:
         """Pull one class of one queue."""
         standing = self.standings[name]
-        room = standing.room(now, self.room - len(self.pulled.grants))
+        room = standing.room(self.room - len(self.pulled.grants))
         if room <= 0 or not (standing.is_paced_due if is_paced else standing.top is not None):
             return
         worker, lease, limit = self.request.worker_id, self.request.lease, self.request.catch_up_concurrency
@@ -102,7 +102,7 @@ class _Pass:
         if pulled.picked < room:  # nothing more is due, or its class is shut
             standing = replace(standing, **{"is_paced_due": False} if is_paced else {"top": None})
         if standing.rule.rate is not None and granted:
-            self.spent[name] = next_after(standing.rule.rate, standing.next_at, now, granted)
+            self.spent[name] = next_after(standing.rule.rate, standing.next_at, standing.seen_at, granted)
             standing = replace(standing, next_at=self.spent[name])
         self.standings[name] = standing
         self.pulled = together(self.pulled, pulled)
@@ -134,8 +134,7 @@ class RuledQueues:
             standings = _standings(connection, turn.queues)
         if not standings:  # the last rule was taken back meanwhile
             return RuledPull(Pulled((), 0), None)
-        now = standings[0].seen_at
-        due = _in_order([one for one in standings if one.is_due and one.room(now, 1)], turn)
+        due = _in_order([one for one in standings if one.is_due and one.room(1)], turn)
         done = _Pass(request, room, turn.first)
         if room > 0 and due:
             shut = _Pass(request, room, turn.first, is_shut=True)
@@ -144,8 +143,8 @@ class RuledQueues:
             )
         self._left |= done.spent
         standings = tuple(done.standings.get(one.name, one) for one in standings)
-        self._note_waiting(request, now, standings, room - len(done.pulled.grants))
-        looks = [one.look_at(now, self._left.get(one.name)) for one in standings]
+        self._note_waiting(request, standings, room - len(done.pulled.grants))
+        looks = [one.look_at(self._left.get(one.name)) for one in standings]
         look_at = min((look for look in looks if look is not None), default=None)
         # What is shut opens soon: the worker is not idle.
         is_shut = done.is_shut or (not with_paced and any(one.is_paced_due for one in due))
@@ -162,24 +161,25 @@ class RuledQueues:
             counted = {row[1]: row for row in counts.fetchall() if row[1] in opened}
             opened_due = [one for one in due if one.name in counted]
             for one in opened_due:
-                _, _, slots, rate, next_at, running = counted[one.name]
-                rule = QueueRule(slots, rate)
-                done.standings[one.name] = replace(one, rule=rule, next_at=next_at, running=running)
+                seen_at, _, slots, rate, next_at, running = counted[one.name]
+                done.standings[one.name] = replace(
+                    one, rule=QueueRule(slots, rate), next_at=next_at, running=running, seen_at=seen_at
+                )
             for is_paced in (False, True) if with_paced else (False,):
                 for one in opened_due:
-                    done.pull(connection, one.name, counted[one.name][0], is_paced=is_paced)
+                    done.pull(connection, one.name, is_paced=is_paced)
             for name, next_at in done.spent.items():
                 connection.execute(_SPEND, (next_at, name), prepare=True)
         return done
 
-    def _note_waiting(self, request: StepRequest, now: datetime, standings: Sequence[QueueStanding], left: int) -> None:
+    def _note_waiting(self, request: StepRequest, standings: Sequence[QueueStanding], left: int) -> None:
         """Remember what found no room here, and wake others for slots that this step has freed and not used."""
         if left > 0:
             self._waiting = _Waiting()
             return
-        kept = [one for one in standings if one.is_due and one.room(now, 1)]
+        kept = [one for one in standings if one.is_due and one.room(1)]
         tops = [PRIORITIES[-1] if one.top is None else one.top for one in kept]
-        self._waiting = _Waiting(max(tops, default=None), sum(one.room(now, request.room) for one in kept))
+        self._waiting = _Waiting(max(tops, default=None), sum(one.room(request.room) for one in kept))
         free = [one.name for one in kept if one.rule.slots is not None]
         if free and request.results:
             self._connection.unless_contended(lambda: self._wake_for(request.results, free), None)

@@ -59,9 +59,8 @@ class StepPulls:
 
     def pull_ruled(self, memory: RuledQueues, *, is_paced: bool) -> None:
         """Pull one class of the queues with a rule, as much as each allows."""
-        now = from_micros(self.puller.now)
         for place, standing in enumerate(self.ruled):
-            room = standing.room(now, self.left)
+            room = standing.room(self.left)
             if room <= 0 or not (standing.is_paced_due if is_paced else standing.top is not None):
                 continue
             granted, picked = self._pull((standing.name,), room, is_paced=is_paced)
@@ -69,7 +68,7 @@ class StepPulls:
             if picked < room:  # nothing more is due, or its class is full
                 after = replace(after, **{"is_paced_due": False} if is_paced else {"top": None})
             if standing.rule.rate is not None and granted:
-                memory.left[standing.name] = next_after(standing.rule.rate, standing.next_at, now, granted)
+                memory.left[standing.name] = next_after(standing.rule.rate, standing.next_at, standing.seen_at, granted)
                 after = replace(after, next_at=memory.left[standing.name])
                 self.connection.execute(_SPEND, (to_micros(memory.left[standing.name]), standing.name))
             self.ruled[place] = after
@@ -85,9 +84,8 @@ class StepPulls:
 
     def look_at(self, memory: RuledQueues) -> datetime | None:
         """When to look again without being told."""
-        now = from_micros(self.puller.now)
         ahead = next_available_at(self.connection, self.puller.now, self.plain)
-        looks = [one.look_at(now, memory.left.get(one.name)) for one in self.ruled]
+        looks = [one.look_at(memory.left.get(one.name)) for one in self.ruled]
         looks += [None if ahead is None else from_micros(ahead)]
         return min((look for look in looks if look is not None), default=None)
 
@@ -108,8 +106,7 @@ def pull_in_turn(pulls: StepPulls, memory: RuledQueues, turn: Turn) -> None:
     else:
         pulls.pull_ruled(memory, is_paced=True)
         pulls.pull_plain(is_paced=True)
-    now = from_micros(pulls.puller.now)
-    kept = [one for one in pulls.ruled if one.is_due and one.room(now, 1)] if pulls.left <= 0 else []
+    kept = [one for one in pulls.ruled if one.is_due and one.room(1)] if pulls.left <= 0 else []
     memory.waiting = max((PRIORITIES[-1] if one.top is None else one.top for one in kept), default=None)
 
 
@@ -144,8 +141,7 @@ def standings(connection: sqlite3.Connection, now: int, queues: Sequence[str]) -
 
 def freed_for_others(pulls: StepPulls, results: Sequence[RunResult]) -> bool:
     """Whether these results freed a slot of a queue that has claims due, and this worker has no room for them."""
-    now = from_micros(pulls.puller.now)
-    free = {one.name for one in pulls.ruled if one.rule.slots is not None and one.is_due and one.room(now, 1)}
+    free = {one.name for one in pulls.ruled if one.rule.slots is not None and one.is_due and one.room(1)}
     if not free or pulls.left > 0:
         return False
     keys = [(result.job_id, to_micros(result.scheduled_at)) for result in results]
