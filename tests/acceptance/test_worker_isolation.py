@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sexton.job_rules import Limits
-from sexton.targets import CommandTarget, PythonTarget, ShellTarget
+from sexton.targets import CommandTarget, ShellTarget
 from sexton_worker.core.output_tail import KEPT_BYTES
 from sexton_worker.core.runs import Ending, StopReason
 from tests.support.runs import Runs, is_alive, open_in, zygote_of
@@ -86,12 +86,6 @@ def test_limits_under_which_nothing_can_start_are_no_fault_of_the_machine(runs: 
     ended = runs.run(CommandTarget(("true",)), limits=Limits(memory=4096))
     assert ended.ending in (Ending.NOT_STARTED, Ending.EXITED)
     assert ended.exit_code != 0
-
-
-def test_limits_of_a_python_run_are_refused_and_not_ignored(runs: Runs) -> None:
-    ended = runs.run(PythonTarget("tests.support.work_module:noop"), limits=Limits(open_files=64))
-    assert ended.ending is Ending.NOT_STARTED
-    assert "limits" in ended.error
 
 
 def test_a_tree_of_processes_goes_with_its_run(runs: Runs, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from tests.support.waiting import stays
 MINUTES = 1.0  # if nobody says
 WORKERS, NODES = 3, 2
 SPARED = "worker-1"
-OF_A_CHILD = 7  # descriptors that a worker has open for each Python process
+OF_A_CHILD = 8  # descriptors that a worker has open for each Python process
 MORE = 12  # that may be open at one moment and not at another: connections, runs that begin or end
 
 MORE_JOBS = """

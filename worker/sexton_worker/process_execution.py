@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from sexton.clock import Clock, Wakeup
-from sexton.job_rules import NO_LIMITS as NO_RUN_LIMITS
 from sexton.targets import PythonTarget
 from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.runs import EndedRun, StopReason
@@ -29,8 +28,6 @@ from sexton_worker.targets.secrets import NoSecret, Secrets
 from sexton_worker.targets.slots import Slots
 from sexton_worker.whole_output import WholeRun
 from sexton_worker.zygote.frames import Seen
-
-LIMITED = "this worker keeps limits for commands only; make the job a command, or take its limits away"
 
 
 class Wholes(Protocol):
@@ -91,8 +88,6 @@ class ProcessExecution:
                     self._hidden[order.token] = order.secrets
                 if isinstance(call, str):
                     self._tell(not_started(order, self._clock.elapsed(), call))
-                elif call is not None and order.rules.limits != NO_RUN_LIMITS:
-                    self._tell(not_started(order, self._clock.elapsed(), LIMITED))
                 elif call is not None:
                     self._python.add(order, call, self._arrivals)
                 else:
@@ -107,6 +102,8 @@ class ProcessExecution:
             return self._preparation.of(order)
         except NoSecret as error:
             return order, str(error)
+        except Exception as error:  # of a job that nobody could foresee; it may hold a secret
+            return order, f"its run cannot be prepared: {type(error).__name__}; correct the job"
 
     def recall(self) -> tuple[int, ...]:
         with self._lock:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 from sexton.clock import Clock
@@ -29,7 +30,11 @@ PARTING_SECONDS = 2.0  # until those that do not end by themselves are killed
 
 
 class ChildFailed(Exception):
-    """This machine cannot start a child now; the message says why."""
+    """This machine cannot start a child now, the message says why; ``task``: for whom it was to be, None for all."""
+
+    def __init__(self, why: str, task: Task | None) -> None:
+        super().__init__(why)
+        self.task = task
 
 
 def returning_by(child: PythonChild) -> float:
@@ -57,8 +62,8 @@ class PythonChildren:
         self._zygote = zygote
         self._all: list[PythonChild] = []
         self._resting: list[PythonChild] = []  # the one used last is taken first, so that few stay warm
-        self._sent_for = 0
-        self.coming = 0  # sent for and not ready yet
+        self._sent_for: deque[Task | None] = deque()
+        self.coming = 0  # sent for by nobody in particular, and not ready yet
         self.watch = ChildWatch(clock)
         self._recycling = Recycling(wear)
         self._spools = spools
@@ -73,34 +78,36 @@ class PythonChildren:
         """How many are through with what they had, and have yet to say that they forgot what was taken back."""
         return sum(now < returns_by for returns_by in map(returning_by, self._all))
 
-    def send_for(self) -> None:
-        """One more is to come; ``start_next`` sees to it."""
-        self.coming += 1
-        self._sent_for += 1
+    def send_for(self, task: Task | None = None) -> None:
+        """One more is to come, for this run alone or (None) for whoever waits; ``start_next`` sees to it."""
+        self.coming += task is None
+        self._sent_for.append(task)
         self.watch.ring()
 
     @property
     def is_wanted(self) -> bool:
         """Whether there is something to do for ``start_next``."""
-        return self._sent_for > 0 or self._recycling.is_wanted
+        return bool(self._sent_for) or self._recycling.is_wanted
 
     def start_next(self) -> bool:
         """Start one that was sent for, without the lock; false if none was. Raises ``ChildFailed``."""
         with self._lock:
             worn = None if self._sent_for else self._recycling.next_due()
+            intended = None
             if self._sent_for:
-                self._sent_for -= 1
+                intended = self._sent_for.popleft()
             elif worn is None:
                 return False
         try:
             child = PythonChild(self._environment, self.watch.bell, self._clock.elapsed())
         except (KilledAtStart, OSError) as error:
             if worn is None:
-                raise ChildFailed(str(error)) from None
+                raise ChildFailed(str(error), intended) from None
             with self._lock:
                 self._recycling.note_failed(worn, self._clock.elapsed())
             return True
         with self._lock:
+            child.intended = intended
             if worn is None:
                 child.has_slot = True
             else:
@@ -114,7 +121,7 @@ class PythonChildren:
         """It is ready. What it said while it started is no run's."""
         worn = self._recycling.note_ready(child)
         if worn is None:
-            self.coming -= 1
+            self.coming -= child.intended is None
         elif worn in self._resting:
             self._resting.remove(worn)
             worn.dismiss()
@@ -125,7 +132,7 @@ class PythonChildren:
     def ends(self, child: PythonChild, now: float) -> list[EndOfRun]:
         """What ``child.ends`` says. May find that it has served long enough."""
         found = child.ends(now)
-        if found and self._recycling.look_at(child, now):
+        if found and child.intended is None and self._recycling.look_at(child, now):
             self.watch.ring()
         return found
 
@@ -133,7 +140,7 @@ class PythonChildren:
         """Its hands are empty: keep it for more, once it has answered for what was taken back."""
         if child.is_recalling:
             return
-        if child.is_replaced:
+        if child.is_replaced or child.intended is not None:
             child.dismiss()  # it ends by itself, which the watch will say
         elif child not in self._resting:
             self._resting.append(child)

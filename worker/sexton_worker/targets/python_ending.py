@@ -15,6 +15,7 @@ from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.board import CUT_WITH_LEASE
 from sexton_worker.targets.ending import ended_process, why_stopped
+from sexton_worker.targets.escaped import Escaped
 from sexton_worker.targets.outputs import Outputs
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.python_process import PythonChild, Task
@@ -65,10 +66,13 @@ def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float,
             max_runtime=order.rules.max_runtime.total_seconds(),
             kill_after=order.rules.kill_after.total_seconds(),
         )
+        escaped = Escaped(child.group.pid, order.token, started)
         child.dismiss()
         supervision.end(ending)
+        escaped.ask()
         supervision.watch()
         supervision.end_group()
+        escaped.end(clock)
         child.outputs.drain()
         why = child.board.cut(order.token)
         code = child.end()

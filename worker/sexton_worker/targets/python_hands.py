@@ -10,22 +10,26 @@ All of it belongs to who holds the execution's lock. Who does what when is in ``
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from sexton.clock import Clock
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
-from sexton_worker.targets.ending import machine_fault, stopped_before
+from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.python_children import PythonChildren
 from sexton_worker.targets.python_ending import Leaving, cut, died, ended_run
+from sexton_worker.targets.python_limits import set_limits, why_limited
 from sexton_worker.targets.python_process import PythonChild, Task
 from sexton_worker.targets.python_queue import PythonQueue
 from sexton_worker.targets.slots import Slots
 from sexton_worker.targets.supervision import ENDINGS
 from sexton_worker.zygote.frames import Seen
 
+KILLED = 128 + signal.SIGKILL
 MOST_TRIES = 3  # processes that ended without beginning the run
 
 
@@ -50,6 +54,7 @@ class PythonHands:
         self._children = children
         self._watch = children.watch
         self._leaving = Leaving(clock, lock, self._note_over)
+        self._intended: dict[int, Task] = {}  # by token, those for whom a process of their own is coming up
 
     # --- giving -----------------------------------------------------------------------------------------------------
 
@@ -61,6 +66,25 @@ class PythonHands:
         child.give(tasks, now)
         self._watch.flush(child)
         self._watch.wake_by(child.look_at())
+
+    def send_for_own(self) -> None:
+        """Have a process come for the first that waits with limits. It is not shared: a limit cannot be taken off, and
+        processor time counts from a process's start."""
+        task = self._waiting.pop_limited()
+        self._intended[task.token] = task
+        self._children.send_for(task)
+
+    def _give_own(self, child: PythonChild, intended: Task, now: float) -> None:
+        """To this process, which is ready, the run that it is for; unless that was stopped meanwhile."""
+        task = self._intended.pop(intended.token, None)
+        if task is not None and now >= task.order.begin_by:
+            self._tell(stopped_before(task.order, now, StopReason.LEASE_LOST))
+        elif task is not None:
+            with contextlib.suppress(OSError):  # it is dead, as the watch will say
+                set_limits(child.group.pid, task.order.rules.limits)
+            child.give([task], now)
+            self._watch.flush(child)
+            self._watch.wake_by(child.look_at())
 
     # --- hearing ----------------------------------------------------------------------------------------------------
 
@@ -80,7 +104,9 @@ class PythonHands:
         if child.is_ready and not was_ready:
             self._children.welcome(child)
             self.forget_expired()
-            if self._waiting and child.has_slot:
+            if child.intended is not None:
+                self._give_own(child, child.intended, now)
+            elif self._waiting and child.has_slot:
                 self.give(child)
         if child.is_ready and not child.hand:
             self._rest(child)
@@ -96,7 +122,7 @@ class PythonHands:
         said, end = (letter["said"], letter["end"]) if letter else (False, None)
         if said:
             child.outputs.drain()
-        told = ended_run(task.token, started, ended, end, child.outputs)
+        told = why_limited(task.order, ended_run(task.token, started, ended, end, child.outputs))
         self._tell(told if why_cut is None else cut(task.order, told, why_cut))
         if said:
             child.outputs.fresh_tails()
@@ -128,6 +154,9 @@ class PythonHands:
     def stop(self, token: int, reason: StopReason) -> None:
         """Stop the run with this token and no other; nothing if it is in no child's hand."""
         if self._leaving.stop(token, reason):
+            return
+        if (task := self._intended.pop(token, None)) is not None:
+            self._tell(stopped_before(task.order, self._clock.elapsed(), reason))
             return
         for child in self._children:
             if any(held.token == token for held in child.hand):
@@ -181,9 +210,12 @@ class PythonHands:
         why_cut = child.board.cut(child.hand[0].token) if child.hand else None
         code = child.end()
         for task in child.hand:  # one at most
-            ended = died(task.order, code, child.outputs, started, now)
+            ended = why_limited(task.order, died(task.order, code, child.outputs, started, now))
             self._tell(ended if why_cut is None else cut(task.order, ended, why_cut))
-        if never_began and not child.hand and not began_before:
+        if never_began and child.intended is not None and code != KILLED:
+            why = f"a Python process cannot work within its limits ({end_of(code)}); raise the job's limits"
+            self._tell(not_started(never_began.pop().order, now, why))
+        elif never_began and not child.hand and not began_before:
             self.try_again(never_began, end_of(code))
         else:
             self._waiting.again(never_began)
@@ -199,13 +231,15 @@ class PythonHands:
                 self._tell(machine_fault(tasks.pop(0).order, self._clock.elapsed(), why))
         self._waiting.again(tasks)
 
-    def note_no_show(self, child: PythonChild | None, why: str) -> None:
-        """A child will not come: the first that waits must wait for another, unless (None) none could be started."""
+    def note_no_show(self, child: PythonChild | None, why: str, intended: Task | None = None) -> None:
+        """A child will not come: who it was ``intended`` for, or the first that waits, must wait for another, unless
+        (None) none could be started."""
         if child is not None and not child.has_slot:
             return  # a spare
-        self._children.coming -= 1
+        intended = intended if child is None else child.intended
+        self._children.coming -= intended is None
         self._slots.free += 1
-        task = self._waiting.pop()
+        task = self._waiting.pop() if intended is None else self._intended.pop(intended.token, None)
         if task is not None and child is None:
             self._tell(machine_fault(task.order, self._clock.elapsed(), why))
         elif task is not None:

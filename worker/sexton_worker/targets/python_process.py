@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from sexton.job_rules import NO_LIMITS
 from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.core.secret_masks import forms_of_all
 from sexton_worker.execution import RunOrder
@@ -56,6 +57,11 @@ class Task:
     @property
     def token(self) -> int:
         return self.order.grant.token
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it needs a process of its own."""
+        return self.order.rules.limits != NO_LIMITS
 
     @property
     def longest(self) -> float:
@@ -102,6 +108,7 @@ class PythonChild:
         self.is_recalling = False  # "forget" was sent and not answered
         self.is_late = False
         self.is_quick = False  # all that is in the hand
+        self.intended: Task | None = None  # the one run that it is for; it has the limits of that
         self.has_slot = False  # a spare has none until it gets a run
         self.runs = 0  # that have ended here
         self.is_due = False  # see python_recycling

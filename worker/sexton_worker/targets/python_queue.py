@@ -21,26 +21,32 @@ class PythonQueue:
         self._requests = PythonRequests()
         self._durations = Durations()
         self._waiting: deque[Task] = deque()
+        self._limited: deque[Task] = deque()  # each for a process of its own
 
     def __len__(self) -> int:
+        """Of those that go to whoever is free."""
         return len(self._waiting)
 
     def add(self, order: RunOrder, target: PythonTarget, arrival: int) -> None:
         """Raises TypeError or ValueError for arguments that are no JSON."""
         line = self._requests.line(order, target)
-        once, leased, alike = order.grant.at_most_once, order.ends_with_lease, f"{target.reference} {order.peer}"
-        self._waiting.append(Task(order, line, alike, arrival, is_alone=once, ends_with_lease=leased))
+        once, leased = order.grant.at_most_once, order.ends_with_lease
+        alike = f"{target.reference} {order.peer}" if order.peer else target.reference
+        task = Task(order, line, alike, arrival, is_alone=once, ends_with_lease=leased)
+        (self._limited if task.is_limited else self._waiting).append(task)
 
     def again(self, tasks: Sequence[Task]) -> None:
         """These come next."""
-        self._waiting.extendleft(reversed(tasks))
+        for task in reversed(tasks):
+            (self._limited if task.is_limited else self._waiting).appendleft(task)
 
     def remove(self, token: int) -> Task | None:
         """The run with this token, which waits no longer."""
-        for task in self._waiting:
-            if task.token == token:
-                self._waiting.remove(task)
-                return task
+        for waiting in (self._waiting, self._limited):
+            for task in waiting:
+                if task.token == token:
+                    waiting.remove(task)
+                    return task
         return None
 
     def pop(self) -> Task | None:
@@ -49,16 +55,28 @@ class PythonQueue:
 
     def pop_expired(self, now: float) -> Task | None:
         """The first, if it waited so long that its lease may be over: it must not begin."""
-        return self._waiting.popleft() if self._waiting and now >= self._waiting[0].order.begin_by else None
+        for waiting in (self._waiting, self._limited):
+            if waiting and now >= waiting[0].order.begin_by:
+                return waiting.popleft()
+        return None
 
     def clear(self) -> list[int]:
         """Forget all; their tokens."""
-        tokens = [task.token for task in self._waiting]
+        tokens = [task.token for task in (*self._waiting, *self._limited)]
         self._waiting.clear()
+        self._limited.clear()
         return tokens
 
+    def limited_arrival(self) -> int | None:
+        """When the first run with limits came; None: there is none."""
+        return self._limited[0].arrival if self._limited else None
+
+    def pop_limited(self) -> Task:
+        """The first with limits."""
+        return self._limited.popleft()
+
     def arrival(self, place: int = 0) -> int | None:
-        """When the run at this place came; None: there is none."""
+        """When the run at this place came, of those without limits; None: there is none."""
         return self._waiting[place].arrival if place < len(self._waiting) else None
 
     # --- together ---------------------------------------------------------------------------------------------------

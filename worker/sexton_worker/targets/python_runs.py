@@ -7,6 +7,7 @@
 * A child with runs in its hand holds one slot, and so does one that is coming up for a waiting run.
 * Runs behind one that takes long are taken back after ``STALL_SECONDS``, and go elsewhere.
 * A child that begins nothing of what it has for ``DEAF_SECONDS``, or does not answer, is replaced too.
+* A run with limits has a child of its own, which ends with it (``python_limits``).
 * A child that a job spoiled, or that died, is replaced; what it had not begun waits again, in front.
 
 Which run goes where and when is decided here; what passes between runs and children is in ``python_hands``.
@@ -85,6 +86,10 @@ class PythonRuns:
     def next_arrival(self) -> int | None:
         """When the first run came that needs a slot to begin; None: there is none."""
         self._hands.forget_expired()
+        shared, limited = self._next_shared(), self._waiting.limited_arrival()
+        return shared if limited is None or (shared is not None and shared < limited) else limited
+
+    def _next_shared(self) -> int | None:
         if self._children.resting():
             return self._waiting.arrival()
         returning = self._children.returning(self._clock.elapsed())
@@ -94,7 +99,12 @@ class PythonRuns:
 
     def begin_next(self) -> None:
         """Use one free slot for what ``next_arrival`` told of."""
+        limited = self._waiting.limited_arrival()
+        is_own = limited is not None and limited == self.next_arrival()
         self._slots.free -= 1
+        if is_own:
+            self._hands.send_for_own()
+            return
         child = self._children.take_resting()
         if child is None:
             self._children.send_for()
@@ -105,6 +115,8 @@ class PythonRuns:
     def top_up(self, before: int | None) -> None:
         """Let children that have only quick runs in hand have more of them; of those that came ``before``, if set."""
         self._hands.forget_expired()
+        if (limited := self._waiting.limited_arrival()) is not None:
+            before = limited if before is None else min(before, limited)
         while (arrival := self._waiting.arrival()) is not None and (before is None or arrival < before):
             child = self._children.with_room(self._waiting.most_with) if self._waiting.is_quick() else None
             if child is None:
@@ -179,7 +191,7 @@ class PythonRuns:
                 more = self._children.start_next()
             except ChildFailed as why:
                 with self._lock:
-                    self._hands.note_no_show(None, str(why))
+                    self._hands.note_no_show(None, str(why), why.task)
                     self._freed()
 
     def _look_after(self, now: float) -> float:

@@ -6,7 +6,7 @@
 Over is when the *leader* has exited, whoever else still holds its pipes (a
 background process that a run leaves behind is not waited for, and its output is
 no longer read). A run that was stopped is over when its whole group is gone.
-Processes that left the group (setsid) are not hunted; they are reported.
+Processes that left the group (setsid) are others' to find (``escaped``).
 """
 
 from __future__ import annotations
