@@ -103,7 +103,7 @@ SHARED = {
 }
 OWN = {"hash_seed": names, "start": st.just("null"), "end": words("null", "2199-01-01T00:00:00Z")}
 targets = st.one_of(
-    st.builds("command: {}".format, listed(texts, 1)),
+    st.builds("command: [{}, {}]".format, names, texts),
     st.builds("shell: {}".format, names),
     st.builds(
         "python: {}.jobs:run, args: {}".format,

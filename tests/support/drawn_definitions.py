@@ -142,7 +142,7 @@ TASKS = st.builds(
 TARGETS = st.one_of(
     REQUESTS,
     TASKS,
-    st.lists(TEXTS, min_size=1, max_size=12).map(lambda argv: CommandTarget(tuple(argv))),
+    st.tuples(TEXTS.filter(bool), st.lists(TEXTS, max_size=12)).map(lambda argv: CommandTarget((argv[0], *argv[1]))),
     TEXTS.filter(bool).map(ShellTarget),
     st.tuples(st.lists(JSON, max_size=3), st.dictionaries(ARGUMENTS, JSON, max_size=3)).map(
         lambda given: PythonTarget("billing.jobs:nightly", tuple(given[0]), given[1])

@@ -21,7 +21,7 @@ from sexton.jobfiles.http_readings import Unrepeated
 from sexton.jobfiles.inner_keys import ALERT_KEYS, CELERY_KEYS, CONCURRENCY_KEYS, HTTP_KEYS, LIMIT_KEYS
 from sexton.jobfiles.key_tables import Key, TableOf, keys_meant, place_of, read_keys, unknown_key
 from sexton.jobfiles.later_readings import Later
-from sexton.jobfiles.nodes import Node
+from sexton.jobfiles.nodes import Node, Sequence
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import (
     BAD,
@@ -80,6 +80,27 @@ class _CodeOrName:
 
     def schema(self) -> JsonSchema:
         return {"anyOf": [Whole(0, 255).schema(), self._name.schema()]}
+
+
+@dataclass(frozen=True, slots=True)
+class _ProgramAndArguments:
+    """A list of texts whose first is not empty."""
+
+    def read(self, node: Node, key: str, problems: FileProblems) -> Any:
+        argv = self._texts.read(node, key, problems)
+        if argv is BAD or argv[0]:
+            return argv
+        first = node.items[0] if isinstance(node, Sequence) else node
+        problems.add(first, f"{key}[0] is empty; write a program, such as {key}: [billing, --night]")
+        return BAD
+
+    @property
+    def _texts(self) -> ListOf:
+        wanted = "a list of program and arguments, or use 'shell' for a text"
+        return ListOf(Text(longest=131_072), shortest=1, wanted=wanted, takes_one=False)
+
+    def schema(self) -> JsonSchema:
+        return self._texts.schema() | {"prefixItems": [{"type": "string", "minLength": 1}]}
 
 
 RETRY_KEYS = (
@@ -203,12 +224,7 @@ _WHEN_KEYS = (
 _WHAT_KEYS = (
     Key(
         "command",
-        ListOf(
-            Text(longest=131_072),
-            shortest=1,
-            wanted="a list of program and arguments, or use 'shell' for a text",
-            takes_one=False,
-        ),
+        _ProgramAndArguments(),
         "",
         "A program and its arguments, started without a shell.",
         own=True,
