@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,7 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from sexton.claims import OnLeaseLost, State
+from sexton.errors import DatabaseUnreachable
 from sexton.job_rules import RetryRules
+from sexton.store.protocol import Grant
 from sexton_worker.core.pull_policy import RECALL_SECONDS
 from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.execution import RunOrder
@@ -229,9 +232,10 @@ def test_a_grant_whose_lease_ran_out_before_it_could_start_never_starts(bench: B
     bench.work()
     bench.grants.definitions = original  # type: ignore[method-assign]  # it is back, but too late
     bench.clock.seconds += 31
-    bench.work()
+    bench.work(2)
     assert bench.execution.running == {1}
     assert [one.token for one in bench.book.holdings()] == [1]
+    assert bench.outcomes() == {2: State.READY}
 
 
 # --- at most once
@@ -288,6 +292,24 @@ def test_an_at_most_once_run_waits_for_a_database_that_went_away(bench: Bench) -
 
 
 # --- bad definitions
+
+
+def test_an_at_most_once_run_whose_started_write_was_answered_too_late_is_given_back_and_not_lost(bench: Bench) -> None:
+    """It is marked as started, and has certainly not begun."""
+    original = bench.grants.mark_started
+
+    def lose_the_answer(grants: Sequence[Grant]) -> frozenset[int]:
+        original(grants)
+        raise DatabaseUnreachable("the answer was lost")
+
+    bench.grants.mark_started = lose_the_answer  # type: ignore[method-assign]  # the write was done
+    bench.give(1, at_most_once=True)
+    bench.work()
+    bench.grants.mark_started = original  # type: ignore[method-assign]  # it is back, but too late
+    bench.clock.seconds += 31
+    bench.work(2)
+    assert bench.execution.orders == {}
+    assert bench.outcomes() == {1: State.READY}
 
 
 def test_a_definition_that_cannot_be_read_fails_its_own_run_only(bench: Bench) -> None:

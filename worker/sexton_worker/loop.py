@@ -7,7 +7,7 @@ hands (hands.py), each claim in exactly one place.
 Failure stance:
 * The database does not answer: results stay unsent and go with the next exchange;
   the store refuses those whose token no longer counts (invariant 4). Grants that
-  could not be prepared wait, and are dropped if their lease runs out meanwhile.
+  could not be prepared wait, and go back if their lease runs out meanwhile.
 * The answer to an exchange was lost: what it granted is unknown here. The next
   contact asks for it, and gives it back.
 * The machine cannot start a run: its claim goes back, and nothing is pulled for a
@@ -45,6 +45,7 @@ PARTING_SECONDS = 20.0  # how long an ending worker tries to write its last resu
 FOR_YOUNGER = timedelta(seconds=5)  # how long a claim is left to workers that can read it
 GIVEN_BACK = "given back: the worker stopped"
 SLOTS_BUSY = "given back: the worker's slots were busy"
+LEASE_PASSED = "given back: its lease had passed before it could start"
 ANSWER_LOST = "given back: the answer that granted it was lost"
 
 
@@ -288,7 +289,7 @@ class WorkerLoop:
             self._stop_in_time()
             return
         found = self._definitions.of(tuple(self._hands.granted.values()))
-        may_start = self._may_start(found)
+        may_start, refused = self._may_start(found)
         now, orders = self._time.now(), []
         for grant in tuple(self._hands.granted.values()):
             recipe = found[grant.job_id, grant.revision]
@@ -300,24 +301,31 @@ class WorkerLoop:
                 self._wakeup.set()
             elif (until := may_start.get(grant.token)) is not None:
                 orders.append(self._hands.begin(grant, recipe, now, until))
-            else:
+            elif grant.token in refused:
                 self._hands.drop(grant.token)
                 self._book.release(grant.token)
                 self._log.warning("grant.dropped", token=grant.token)
+            else:  # it has certainly not begun: if it still counts, it is not lost, though it may be marked as started
+                self._hands.give_back(grant, LEASE_PASSED)
+                self._wakeup.set()
         self._book.bind(order.token for order in orders if order.ends_with_lease)
         self._execution.start(*orders)
 
-    def _may_start(self, found: Mapping[tuple[int, int], Recipe | UnreadableDefinition]) -> dict[int, float]:
-        """Which tokens may start, and until which elapsed seconds. Those that run at most once are marked first."""
+    def _may_start(
+        self, found: Mapping[tuple[int, int], Recipe | UnreadableDefinition]
+    ) -> tuple[dict[int, float], set[int]]:
+        """Which tokens may start, and until which elapsed seconds; and which no longer count. Those that run at most
+        once are marked first."""
         until = self._book.live(self._clock.elapsed())
         once = [
             grant
             for grant in self._hands.granted.values()
             if grant.at_most_once and grant.token in until and isinstance(found[grant.job_id, grant.revision], Recipe)
         ]
-        for token in {grant.token for grant in once} - (self._store.grants.mark_started(once) if once else set()):
+        refused = {grant.token for grant in once} - (self._store.grants.mark_started(once) if once else set())
+        for token in refused:
             del until[token]
-        return until
+        return until, refused
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
