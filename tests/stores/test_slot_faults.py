@@ -23,7 +23,7 @@ REQUEST = StepRequest(2, ("default",), 10, LEASE, 10)
 
 UNLOCKED = (b"FOR UPDATE OF slots SKIP LOCKED", b"")
 NO_SLOT_ROWS = (
-    b"SELECT slot, number, token FROM slots WHERE slot IN (SELECT slot FROM pick WHERE overlap <> 0)\n"
+    b"SELECT slot, number, token FROM slots WHERE slot = ANY (ARRAY(SELECT slot FROM pick WHERE overlap <> 0))\n"
     b"  FOR UPDATE OF slots SKIP LOCKED",
     b"SELECT DISTINCT slot, 1::smallint AS number,"
     b" (SELECT max(c.token) FROM claims c WHERE c.state = 1 AND c.slot = pick.slot) AS token"

@@ -44,13 +44,17 @@ class Definitions:
 
         A definition that is missing or cannot be read fails its own runs and no others (invariant 9).
         """
-        keys = {(grant.job_id, grant.revision) for grant in grants}
         found: dict[Key, Recipe | UnreadableDefinition] = {}
-        for key in keys & self._known.keys():
-            self._known.move_to_end(key)
-            found[key] = self._known[key]
-        if missing := sorted(keys - self._known.keys()):
-            found |= self._read(missing)
+        missing: set[Key] = set()
+        for grant in grants:
+            key = (grant.job_id, grant.revision)
+            if (known := self._known.get(key)) is None:
+                missing.add(key)
+            else:
+                self._known.move_to_end(key)
+                found[key] = known
+        if missing:
+            found |= self._read(sorted(missing))
         return found
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Recipe | UnreadableDefinition]:

@@ -89,9 +89,11 @@ UPDATE claims c SET state = 0,
   start_by = CASE WHEN c.start_by IS NOT NULL THEN statement_timestamp() + {ALLOWANCE} END
  FROM head WHERE c.ctid = head.tid RETURNING c.job_id, c.scheduled_at"""  # noqa: S608 - built from constants
 
+# Where no claim is parked at all, none of the slots is looked at.
 _PROMOTE_AFTER = f"""WITH f AS MATERIALIZED (
   SELECT c.slot, count(*) AS free FROM unnest(%(jobs)s::bigint[], %(ticks)s::timestamptz[]) d(job_id, scheduled_at)
-  JOIN claims c ON c.job_id = d.job_id AND c.scheduled_at = d.scheduled_at WHERE c.overlap <> 0 GROUP BY c.slot),
+  JOIN claims c ON c.job_id = d.job_id AND c.scheduled_at = d.scheduled_at
+  WHERE c.overlap <> 0 AND EXISTS (SELECT 1 FROM claims WHERE state = 2) GROUP BY c.slot),
  {_PROMOTE}""".encode()  # noqa: S608 - built from constants
 
 _PROMOTE_SLOTS = f"""WITH f AS MATERIALIZED (
