@@ -16,6 +16,7 @@ from typing import Any
 
 from sexton.errors import InvalidJobFile, Problem
 from sexton.jobfiles.between_keys import JobNode
+from sexton.jobfiles.concurrency_checks import two_limits_within
 from sexton.jobfiles.decoding import decode
 from sexton.jobfiles.definitions import merged, read_definition
 from sexton.jobfiles.file_content import FORMAT_VERSION as FORMAT_VERSION  # writers of job files ask for it here
@@ -96,6 +97,7 @@ def _load(files: list[JobFileText], limits: PythonLimits) -> LoadedJobs:
     imported = [file.problems.file for file in files if file.text is not None and _IMPORTED.match(file.text)]
     found.extend(_repeated_names(reader.places, frozenset(imported)))
     found.extend(_renames_within(jobs))
+    found.extend(two_limits_within(jobs))
     if found:
         raise InvalidJobFile(found)
     names = tuple(file.problems.file for file in files if not file.holds_defaults)

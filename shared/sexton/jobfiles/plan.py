@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
 from sexton.errors import InvalidJobFile, Problem, Refused
+from sexton.jobfiles.concurrency_checks import two_limits_beside
 from sexton.jobfiles.differences import Difference, differences_between
 from sexton.jobfiles.load import LoadedJobs
 from sexton.jobs import JobDefinition
@@ -144,7 +145,8 @@ def plan_changes(
     prune: bool = False,
     prune_limit: int | None = None,
 ) -> ApplyPlan:
-    """The plan. Raises InvalidJobFile for renames the cluster contradicts, Refused for more pruning than allowed."""
+    """The plan. Raises InvalidJobFile for renames and limits of concurrency keys that the cluster contradicts, Refused
+    for more pruning than allowed."""
     by_name = {job.name.lower(): job for job in current}
     added: list[JobDefinition] = []
     revised: list[Revised] = []
@@ -175,9 +177,11 @@ def plan_changes(
         else:
             differences = differences_between(before.definition, job.definition)
             revised.append(Revised(before, job.definition, differences))
+    missing = tuple(job for job in current if job.job_id not in kept)
+    if not prune:
+        problems += two_limits_beside(loaded.jobs, missing)
     if problems:
         raise InvalidJobFile(problems)
-    missing = tuple(job for job in current if job.job_id not in kept)
     if prune:
         check_prune(missing, len(current), prune_limit, renames=len(likely_renames(missing, added)))
     retired = missing if prune else ()
