@@ -14,7 +14,7 @@ from sexton.errors import OldSchema, Refused, YoungerFormat
 from sexton.job_formats import FORMAT, needed_format
 from sexton.job_rules import ConcurrencyKey, Limits
 from sexton.jobs import JobDefinition
-from sexton.store.protocol import ChangeKind, JobChange, Store
+from sexton.store.protocol import ChangeKind, JobChange, Store, WorkerChoice
 from sexton.store.schema import check_job_format
 from sexton.store.tables import cluster, nodes, workers
 from sexton.targets import CommandTarget, HttpTarget
@@ -88,6 +88,13 @@ def test_a_rule_of_a_queue_is_refused_where_an_older_worker_would_not_keep_it(st
     register_older(rows)
     with pytest.raises(Refused, match=r"a rule for queue gpu needs a younger Sexton than old"):
         store.edits.set_queue_rule("gpu", {"slots": "2"}, "mary@vm")
+
+
+def test_an_older_worker_is_said_not_to_heed_a_drain(store: Store, rows: ClaimRows) -> None:
+    register_older(rows)
+    store.grants.register("young", "vm", "0.1.0", 2, ["default"], 1)
+    done = store.operations.drain(WorkerChoice(queue="default"), "mary@vm")
+    assert [(one.name, one.heeds) for one in done] == [("old", False), ("young", True)]
 
 
 def test_an_older_node_keeps_a_younger_job_out(store: Store, rows: ClaimRows) -> None:

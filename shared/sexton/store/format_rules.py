@@ -28,5 +28,5 @@ def too_old(what: str, processes: Sequence[tuple[str, str]]) -> Refused:
     more = f" and {len(processes) - _NAMED} more" if len(processes) > _NAMED else ""
     return Refused(
         f"{what} needs a younger Sexton than {shown}{more}, heard of in the last 10 minutes",
-        hint="nothing was changed; upgrade those first, or have them end: `sexton workers drain NAME`",
+        hint="nothing was changed; upgrade or end those first (SIGTERM drains a worker)",
     )

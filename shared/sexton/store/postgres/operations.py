@@ -15,6 +15,7 @@ import psycopg
 
 from sexton.claims import State
 from sexton.errors import NotFound
+from sexton.job_formats import POOL_FORMAT
 from sexton.store.operation_rules import (
     HEARD_WITHIN,
     cancel_detail,
@@ -77,7 +78,7 @@ WHERE j.job_id = ANY (%(jobs)s::bigint[]) AND n.lost = 2 AND j.paused_at IS NULL
 ORDER BY j.job_id
 """
 _WORKERS = """
-SELECT worker_id, name, version, queues, drain_requested FROM workers
+SELECT worker_id, name, version, queues, job_format FROM workers
 WHERE stopped_at IS NULL AND seen_at > statement_timestamp() - %s ORDER BY name, worker_id
 """
 _DRAIN = """
@@ -188,13 +189,14 @@ class PostgresOperations:
         with self._connection.transaction(LIMITS) as connection:
             rows = connection.execute(_WORKERS, [HEARD_WITHIN]).fetchall()
             chosen = {row[0]: row[1] for row in rows if is_chosen(choice, row[1], row[2], row[3])}
+            heeding = {row[0] for row in rows if row[4] >= POOL_FORMAT}
             changed = {row[0] for row in connection.execute(_DRAIN, [asked, list(chosen), asked]).fetchall()}
             if changed:
                 detail = drain_detail(choice, [name for key, name in chosen.items() if key in changed])
                 action = "workers.asked_to_drain" if asked else "workers.drain_taken_back"
                 connection.execute(_EVENT, [actor, action, None, _json(detail)])
                 connection.execute(_NOTIFY_STOPS)
-        return tuple(DrainAsked(key, name, key in changed) for key, name in chosen.items())
+        return tuple(DrainAsked(key, name, key in changed, key in heeding) for key, name in chosen.items())
 
 
 def _job(connection: psycopg.Connection[Any], job_id: int) -> tuple[str, datetime]:

@@ -53,11 +53,13 @@ class WorkerChoice:
 
 @dataclass(frozen=True, slots=True)
 class DrainAsked:
-    """A worker that was asked to drain, or no longer is; ``changed``: whether this call did it."""
+    """A worker that was asked to drain, or no longer is; ``changed``: whether this call did it. ``heeds``: false for a
+    release that does not know of it yet, which only a signal ends."""
 
     worker_id: int
     name: str
     changed: bool
+    heeds: bool = True
 
 
 class OperationStore(Protocol):

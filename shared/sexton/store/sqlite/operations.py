@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sexton.claims import State
 from sexton.errors import NotFound
+from sexton.job_formats import POOL_FORMAT
 from sexton.store.operation_rules import (
     HEARD_WITHIN,
     cancel_detail,
@@ -43,7 +44,7 @@ _RERUN = """UPDATE claims SET state = 0, available_at = ?, start_by = NULL, retr
 _POISONED = """SELECT job_id, name FROM jobs WHERE job_id = ?1 AND paused_at IS NULL AND retired_at IS NULL AND 2 = (
  SELECT count(*) FROM (SELECT state, losses FROM claims WHERE job_id = ?1 AND state IN (3, 4, 5, 6, 7)
   ORDER BY scheduled_at DESC LIMIT 2) WHERE state = 6 AND losses >= ?2)"""
-_WORKERS = """SELECT worker_id, name, version, queues, drain_requested FROM workers
+_WORKERS = """SELECT worker_id, name, version, queues, drain_requested, job_format FROM workers
  WHERE stopped_at IS NULL AND seen_at > ? ORDER BY name, worker_id"""
 
 
@@ -127,7 +128,7 @@ class SqliteOperations:
                 action = "workers.asked_to_drain" if asked else "workers.drain_taken_back"
                 record_event(connection, now, actor, action, drain_detail(choice, [row[1] for row in changed]))
                 notify(self._connection, connection, Channel.STOPS)
-        return tuple(DrainAsked(row[0], row[1], row in changed) for row in chosen)
+        return tuple(DrainAsked(row[0], row[1], row in changed, row[5] >= POOL_FORMAT) for row in chosen)
 
 
 def _job_name(connection: sqlite3.Connection, job_id: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -78,6 +79,8 @@ def drain(
     said = ("serves", "served already") if undo else ("asked to drain", "asked before")
     rows = [{"worker_id": one.worker_id, "name": one.name, "state": said[not one.changed]} for one in done]
     print_rows(rows, output, _DRAIN_COLUMNS)
+    if deaf := [one.name for one in done if not one.heeds]:
+        print(f"of an older Sexton, which does not heed this: {', '.join(deaf)}; send SIGTERM instead", file=sys.stderr)
 
 
 def _nearest(name: str, known: list[str]) -> str:
