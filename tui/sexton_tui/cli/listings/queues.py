@@ -18,9 +18,10 @@ from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, prin
 
 _COLUMNS = (
     *(Column("name", "queue", folds=True), Column("due", align="right"), "oldest", Column("ahead", align="right")),
-    *(Column("catch_up", "catch-up", align="right"), Column("running", align="right")),
+    *(Column("catch_up", "catch-up", align="right", gives_way=2), Column("running", align="right")),
     *(Column("limit_text", "limit", align="right"), Column("rate_text", "rate", align="right")),
-    *(Column("workers", align="right"), Column("busy", align="right"), Column("slots", align="right")),
+    *(Column("workers", align="right"), Column("busy", align="right", gives_way=1)),
+    Column("slots", align="right", gives_way=1),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
