@@ -35,13 +35,17 @@ jobs:
     cwd: /srv
     stdin: "a\\nb\\n"
     success_codes: [0, 3]
+    limits: {memory: 512MB, cpu_time: 90s, open_files: 64}
     queue: slow
     priority: -1
     overlap: queue
+    queue_limit: 5
+    concurrency_key: {key: books, limit: 2}
     max_runtime: 2h
     kill_after: 1s
     retries: {max: 3, delay: 1m, factor: 1.5, max_delay: 1h, jitter: false, on: [75, OSError]}
     on_worker_lost: fail
+    on_lease_lost: kill
     missed: {policy: hold, grace: 5m, start_within: 10m, within: 2d, max: 7, order: newest, hold_for: 3d}
     description: "Bills: everybody"
     owner: billing
@@ -54,6 +58,22 @@ jobs:
     shell: |
       set -e
       echo "$X" # not a comment
+  requested:
+    schedule: "0 5 * * *"
+    http:
+      method: PUT
+      url: https://billing.internal/run?day=${tick}
+      headers: {Authorization: "Bearer ${secret:billing}", Accept: "*/*"}
+      body: '{"night": "${tick}"}'
+      expect: [200]
+      expect_body: '"ok": *true'
+      timeout: 5s
+      redirects: none
+  handed-over:
+    schedule: "0 6 * * *"
+    celery: {broker: "redis://:${secret:redis}@b/0", task: billing.mail, queue: mail, wait: true, backend: "redis://b/1"}
+    args: [1]
+    kwargs: {template: nightly}
   hashed: {schedule: "H H * * *", jitter: 5m, command: [x]}
   paused: {schedule: "0 5 * * *", command: [x]}
   resumed: {schedule: "0 5 * * *", command: [x], enabled: false}
@@ -296,8 +316,9 @@ def test_files_with_env_are_private_and_only_own_files_are_written_over(
         sexton(command, "export", "--output-dir", "out")
     folder = tmp_path / "out"
     modes = {path.name: path.stat().st_mode & 0o077 for path in folder.iterdir()}
-    assert len(modes) == 6
-    assert [name for name, mode in modes.items() if mode == 0] == ["all-keys.yaml"]
+    assert len(modes) == 8
+    private = sorted(name for name, mode in modes.items() if mode == 0)
+    assert private == ["all-keys.yaml", "handed-over.yaml", "requested.yaml"]
     (folder / "listed.yaml").write_text("version: 1\njobs: {}\n")
     done = command.run("export", "--output-dir", "out")
     assert done.returncode == 1

@@ -13,7 +13,7 @@ from sexton.jobfiles.load import load_job_files, load_job_text
 from sexton.jobfiles.plan import plan_changes
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import CurrentJob
-from sexton.targets import CommandTarget
+from sexton.targets import CommandTarget, HttpTarget
 from tests.support.drawn_definitions import DEFINITIONS
 
 JOBS = st.tuples(DEFINITIONS, st.sampled_from(["", "the-name-before"]), st.booleans(), st.booleans()).map(
@@ -51,6 +51,12 @@ def a_job(number: int, env: dict[str, str] | None = None, name: str = "") -> Cur
 def test_each_of_a_few_jobs_has_a_file_and_only_those_with_env_are_private() -> None:
     files = list(export_files([a_job(2, env={"A": "b"}), a_job(1)]))
     assert [(file.name, file.is_private) for file in files] == [("job-1.yaml", False), ("job-2.yaml", True)]
+
+
+def test_what_may_hold_secrets_is_private() -> None:
+    definition = JobDefinition("a", ({"cron": "0 2 * * *"},), HttpTarget("https://x/?token=abc"))
+    jobs = [replace(a_job(1), definition=definition), a_job(2)]
+    assert [file.is_private for file in export_files(jobs)] == [True, False]
 
 
 def test_many_jobs_share_files_that_can_be_read_back() -> None:

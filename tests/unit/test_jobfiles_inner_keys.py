@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from sexton.claims import OnLeaseLost, Overlap
 from sexton.errors import InvalidJobFile
 from sexton.job_rules import ConcurrencyKey, Limits
-from sexton.jobfiles.load import load_job_text
+from sexton.jobfiles.load import load_job_files, load_job_text
+from sexton.jobfiles.python_files import PythonLimits
 from sexton.jobs import JobDefinition
 from sexton.targets import CeleryTarget, HttpTarget
 
@@ -27,6 +29,83 @@ def faults(text: str) -> list[str]:
 def read(text: str) -> JobDefinition:
     (job,) = load_job_text(text).jobs
     return job.definition
+
+
+YAML = """
+version: 1
+jobs:
+  a:
+    schedule: "0 5 * * *"
+    http: {method: PUT, url: "https://x/run", headers: {X-A: b}, body: "{}", expect: [200], timeout: 1m}
+  b:
+    schedule: "0 5 * * *"
+    celery: {broker: "redis://b/0", task: t, wait: true}
+    args: [1, {a: [true]}]
+    kwargs: {day: "2026-01-01"}
+  c:
+    schedule: "0 5 * * *"
+    shell: x
+    limits: {memory: 512MB, cpu_time: 90s, open_files: 64}
+    overlap: replace
+    queue_limit: 5
+    concurrency_key: {key: tape, limit: 2}
+    on_lease_lost: kill
+"""
+TOML = """
+version = 1
+
+[jobs.a]
+schedule = "0 5 * * *"
+
+[jobs.a.http]
+method = "PUT"
+url = "https://x/run"
+headers = {X-A = "b"}
+body = "{}"
+expect = [200]
+timeout = "1m"
+
+[jobs.b]
+schedule = "0 5 * * *"
+celery = {broker = "redis://b/0", task = "t", wait = true}
+args = [1, {a = [true]}]
+kwargs = {day = "2026-01-01"}
+
+[jobs.c]
+schedule = "0 5 * * *"
+shell = "x"
+limits = {memory = "512MB", cpu_time = "90s", open_files = 64}
+overlap = "replace"
+queue_limit = 5
+concurrency_key = {key = "tape", limit = 2}
+on_lease_lost = "kill"
+"""
+PYTHON = """
+from datetime import timedelta
+from sexton import Job
+
+jobs = [
+    Job("a", schedule="0 5 * * *", http={
+        "method": "PUT", "url": "https://x/run", "headers": {"X-A": "b"}, "body": "{}", "expect": [200],
+        "timeout": timedelta(minutes=1),
+    }),
+    Job("b", schedule="0 5 * * *", celery={"broker": "redis://b/0", "task": "t", "wait": True},
+        args=[1, {"a": [True]}], kwargs={"day": "2026-01-01"}),
+    Job("c", schedule="0 5 * * *", shell="x",
+        limits={"memory": "512MB", "cpu_time": timedelta(seconds=90), "open_files": 64}, overlap="replace",
+        queue_limit=5, concurrency_key={"key": "tape", "limit": 2}, on_lease_lost="kill"),
+]
+"""
+
+
+def test_every_format_says_the_same(tmp_path: Path) -> None:
+    (tmp_path / "given.py").write_text(PYTHON)
+    as_yaml, as_toml = load_job_text(YAML), load_job_text(TOML, "a.toml")
+    as_python = load_job_files([tmp_path], PythonLimits(seconds=120))
+    definitions = [job.definition for job in as_yaml.jobs]
+    assert [job.definition for job in as_toml.jobs] == definitions
+    assert [job.definition for job in as_python.jobs] == definitions
+    assert [type(one.target) for one in definitions[:2]] == [HttpTarget, CeleryTarget]
 
 
 @pytest.mark.parametrize(
