@@ -6,7 +6,9 @@ from sqlalchemy import delete, insert, select, update
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sexton.claims import State
 from sexton.store import tables
+from sexton.store.tables import claims, live_outputs, watches
 from sexton_tui.console.app import SextonConsole
 from sexton_tui.console.screens import LinesScreen
 from tests.screens.conftest import Scene, shown, until
@@ -170,5 +172,36 @@ def test_a_ledger_that_cannot_be_read_is_said_and_tried_again(seeded: Scene) -> 
         with seeded.engine.begin() as connection:
             connection.execute(tables.heartbeat.insert().values(**row._mapping))
         await until(pilot, lambda: not app._trouble, "it reads again")
+
+    play(seeded.console(), act)
+
+
+def test_a_run_that_goes_on_opens_into_its_output_as_it_comes_and_then_into_what_became_of_it(seeded: Scene) -> None:
+    with seeded.engine.begin() as connection:
+        claim = connection.execute(select(claims).where(claims.c.state == State.RUNNING).limit(1)).one()
+
+    def writes(text: bytes) -> None:
+        with seeded.engine.begin() as connection:
+            connection.execute(delete(live_outputs))
+            values = {"token": claim.token, "stdout": text, "stderr": b"", "stdout_bytes": 10 * len(text)}
+            connection.execute(insert(live_outputs).values(**values, stderr_bytes=0, written_at=claim.granted_at))
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("4")
+        await sees(pilot, app, "heartbeat-ping")
+        table = app.pane.table
+        assert table is not None
+        table.move_cursor(row=table.get_row_index(f"running {claim.token}"))
+        await pilot.press("enter")
+        await sees(pilot, app, "asking its worker for the output so far")
+        writes(b"first\x1b[31m\xff")
+        await sees(pilot, app, "first\\x1b[31m\\xff")
+        writes(b"second")
+        await sees(pilot, app, "second")
+        await sees(pilot, app, "60 B so far, the last 6 B shown")
+        assert seeded.rows(select(watches.c.token)) == [(claim.token,)]
+        with seeded.engine.begin() as connection:
+            connection.execute(update(claims).where(claims.c.token == claim.token).values(state=State.SUCCEEDED))
+        await sees(pilot, app, "this run is over")
 
     play(seeded.console(), act)

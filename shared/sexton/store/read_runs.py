@@ -210,6 +210,12 @@ def read_running(connection: Connection, limit: int) -> tuple[ClaimView, ...]:
     return tuple(sorted(claims, key=lambda claim: (claim.granted_at or claim.scheduled_at, claim.job)))
 
 
+def read_running_claim(connection: Connection, token: int) -> ClaimView | None:
+    """The claim that runs under this token; the few that run are read by an index of their own."""
+    row = connection.execute(_claims().where(text("state = 1"), tables.claims.c.token == token)).one_or_none()
+    return None if row is None else _claim_view(row)
+
+
 def read_current_claim(connection: Connection, job_id: int) -> ClaimView | None:
     """What runs, newest first; else what waits, oldest first, among the ``SEARCHED_CLAIMS`` newest."""
     table = tables.claims

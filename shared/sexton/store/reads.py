@@ -253,6 +253,11 @@ class LedgerReader:
         with self._connect() as connection:
             return read_runs.read_live_output(connection, token)
 
+    def running_claim(self, token: int) -> ClaimView | None:
+        """The claim that runs under this token; None: it has ended, or the token is another's."""
+        with self._connect() as connection:
+            return read_runs.read_running_claim(connection, token)
+
     def current_claim(self, job: str) -> ClaimView | None:
         """The claim of a job that runs now, the newest of them; else the oldest that waits to run, be it ahead of now.
         Raises ``NotFound`` for the job."""

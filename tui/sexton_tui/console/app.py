@@ -33,8 +33,10 @@ from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.leadership import alarm_lines
 from sexton_tui.console.core.lines import ALARM, Line, line
+from sexton_tui.console.core.tables import RUNNING
 from sexton_tui.console.core.words import duration, wants_ascii
 from sexton_tui.console.driver import driver_that_leaves
+from sexton_tui.console.live_run import LiveRunScreen, read_run
 from sexton_tui.console.operating import Operating
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.panes import (
@@ -351,8 +353,8 @@ class SextonConsole(Operating):
             return
         if event.data_table.id == "job-table":
             self.open_job(key)
-        elif event.data_table.id == "run-table" and key.isdecimal():
-            self.open_run(int(key))
+        elif event.data_table.id == "run-table":
+            self.open_run(int(key.removeprefix(RUNNING)), goes_on=key.startswith(RUNNING))
         elif event.data_table.id == "takeover-table":
             self._wake.set()
 
@@ -370,8 +372,13 @@ class SextonConsole(Operating):
             self._open_lines(LinesScreen(lines, job=detail[0].job.name, ascii_only=self.ascii_only))
 
     @work(exclusive=True, group="open")
-    async def open_run(self, token: int) -> None:
+    async def open_run(self, token: int, *, goes_on: bool) -> None:
         """Show a run with its output."""
+        if goes_on:
+            if (run := await self._read(read_run(token))) is not None:
+                writes = None if self.options.read_only else self._writes
+                self._open_lines(LiveRunScreen(token, run, self._reads, writes, ascii_only=self.ascii_only))
+            return
         output = await self._read(lambda store: (store.reads.run_output(token), store.now()))
         if output is not None:
             lines = details.run_lines(*output)

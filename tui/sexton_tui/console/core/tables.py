@@ -27,6 +27,7 @@ QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slot
 EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
 DECISION_COLUMNS = ("job", "missed", "reason", "ticks", "decided", "policy", "cause")
 STRIP_WIDTH = 20
+RUNNING = "running "  # how the key of a run that goes on begins; a token follows
 _WORKER_STYLES = {"stopped": DIM, "silent": BAD, "drains": WARN, "drained": DIM, "serves": GOOD}
 
 
@@ -114,7 +115,7 @@ def running_row(claim: ClaimView, now: datetime) -> Row:
     since = claim.started_at or claim.granted_at
     late = None if since is None else since - claim.scheduled_at - claim.jitter
     return row(
-        f"running {claim.token}",
+        f"{RUNNING}{claim.token}",
         ("now", STRONG),
         claim.job,
         instant(claim.scheduled_at, now),
