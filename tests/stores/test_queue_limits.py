@@ -256,6 +256,16 @@ def test_a_reserved_room_that_the_limited_queue_does_not_use_is_asked_for_again(
         assert step(store, room=1, queues=("default", "gpu")).picked >= 1
 
 
+def test_a_lifted_limit_leaves_no_room_reserved(store: Store, rows: ClaimRows) -> None:
+    limit(rows, "gpu", slots=1)
+    add(rows, 1, queue="gpu", priority=-2)
+    add_many(rows, range(2, 30), priority=2)
+    queues = ("default", "gpu")
+    assert jobs_of(step(store, room=1, queues=queues)) == [2]
+    store.edits.set_queue_rule("gpu", {"slots": "none"}, "ann@host")
+    assert all(len(step(store, room=1, queues=queues).grants) == 1 for _ in range(9))
+
+
 def test_a_freed_slot_wakes_others_when_its_worker_has_no_room(
     store: Store, rows: ClaimRows, open_another: OpenAnother
 ) -> None:

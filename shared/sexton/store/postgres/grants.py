@@ -99,7 +99,7 @@ class PostgresGrants:
 
     def step(self, request: StepRequest) -> StepResult:
         order = self._next_turn(request)
-        reserved = self._ruled.reserved(order, request.room)
+        reserved = self._ruled.reserve(order, request.room)
         first = self._connection.retrying(
             lambda: self._complete_and_pull(request, order, request.room - reserved),
             "writing results and pulling claims",

@@ -124,9 +124,12 @@ class RuledQueues:
         self._left: dict[str, datetime] = {}  # the next_at that this worker's last grant left behind
         self._waiting = _Waiting()
 
-    def reserved(self, turn: Turn, room: int) -> int:
-        """How much of the room the other queues shall leave in this turn."""
-        return min(room, self._waiting.admits) if turn.begins_with_ruled(self._waiting.top) else 0
+    def reserve(self, turn: Turn, room: int) -> int:
+        """How much of its room the step shall leave by what waited before it; the step then looks for itself."""
+        if room <= 0:
+            return 0
+        waiting, self._waiting = self._waiting, _Waiting()
+        return min(room, waiting.admits) if turn.begins_with_ruled(waiting.top) else 0
 
     def pull(self, request: StepRequest, room: int, turn: Turn, *, with_paced: bool) -> RuledPull:
         """Grant what the rules allow, live claims before paced ones; others are woken for what is left to them."""
