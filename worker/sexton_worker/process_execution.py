@@ -1,4 +1,4 @@
-"""Runs as real processes, as many at once as there are slots, in the order in which they came.
+"""Runs as real processes, as many at once as there are slots, in their turns: by priority, then as they came.
 
 Commands are the zygote's, which a thread listens to (``targets/command_runs.py``). Python runs share warm processes,
 over which another thread watches (``targets/python_runs.py``); requests and Celery tasks are calls in those
@@ -17,6 +17,7 @@ from sexton.targets import PythonTarget
 from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.runs import EndedRun, StopReason
 from sexton_worker.core.secret_masks import SecretMask
+from sexton_worker.core.turns import turn
 from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.spool_room import SpoolRoom
@@ -89,9 +90,9 @@ class ProcessExecution:
                 if isinstance(call, str):
                     self._tell(not_started(order, self._clock.elapsed(), call))
                 elif call is not None:
-                    self._python.add(order, call, self._arrivals)
+                    self._python.add(order, call, turn(self._arrivals, order.grant.priority))
                 else:
-                    self._commands.add(order, self._arrivals)
+                    self._commands.add(order, turn(self._arrivals, order.grant.priority))
             self._begin_waiting()
 
     def _prepare(self, order: RunOrder) -> tuple[RunOrder, PythonTarget | str | None]:

@@ -23,6 +23,7 @@ import structlog
 from sexton.clock import Clock
 from sexton.targets import CommandTarget
 from sexton_worker.core.runs import EndedRun, Spooled, StopReason
+from sexton_worker.core.turns import enter
 from sexton_worker.execution import RunOrder
 from sexton_worker.spool_room import SpoolRoom
 from sexton_worker.targets.command import ended_command, order_for
@@ -105,7 +106,7 @@ class CommandRuns:
 
     def add(self, order: RunOrder, arrival: int) -> None:
         """One more that waits; ``next_arrival`` and ``begin_next`` give it a slot in its turn."""
-        self._waiting.append(_Waiting(order, arrival))
+        enter(self._waiting, _Waiting(order, arrival))
 
     def next_arrival(self) -> int | None:
         """When the first that waits came; None: there is none."""

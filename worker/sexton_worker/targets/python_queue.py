@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sexton.targets import PythonTarget
 from sexton_worker.core.chunks import Durations, share
+from sexton_worker.core.turns import enter
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.python_process import Task
 from sexton_worker.targets.python_requests import PythonRequests
@@ -15,7 +16,7 @@ LARGEST_LIST = 1 << 16  # characters
 
 
 class PythonQueue:
-    """In the order in which they came; what was taken back from a process is in front. For one thread at a time."""
+    """In their turns; what was taken back from a process is in front. For one thread at a time."""
 
     def __init__(self) -> None:
         self._requests = PythonRequests()
@@ -33,7 +34,7 @@ class PythonQueue:
         once, leased = order.grant.at_most_once, order.ends_with_lease
         alike = f"{target.reference} {order.peer}" if order.peer else target.reference
         task = Task(order, line, alike, arrival, is_alone=once, ends_with_lease=leased)
-        (self._limited if task.is_limited else self._waiting).append(task)
+        enter(self._limited if task.is_limited else self._waiting, task)
 
     def again(self, tasks: Sequence[Task]) -> None:
         """These come next."""

@@ -46,7 +46,8 @@ _TRY_GATE = b"SELECT CASE WHEN pg_try_advisory_xact_lock(%s, %s) THEN pg_current
 _CATCH_UP_GATE = (0x5E870, 1)  # any two numbers; the advisory lock of all who pull the paced class
 
 GRANT_COLUMNS = (
-    "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once, lease_expires_at"
+    "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once,"
+    " lease_expires_at, priority"
 )
 LIVE = "NOT (origin IN (1, 2, 3))"
 PACED = "origin IN (1, 2, 3)"
@@ -116,7 +117,7 @@ _PULL = """WITH pick AS MATERIALIZED (
     ELSE c.reason END
   FROM verdict v WHERE c.ctid = v.tid AND v.state <> 0
   RETURNING c.state, c.job_id, c.scheduled_at, c.revision, c.origin, c.token, c.attempt, c.retries, c.slot,
-   c.jitter_ms, c.at_most_once, c.lease_expires_at, c.overlap, v.number, v.place),
+   c.jitter_ms, c.at_most_once, c.lease_expires_at, c.priority, c.overlap, v.number, v.place),
  taken AS (UPDATE slots s SET token = m.token FROM moved m
   WHERE m.state = 1 AND m.number IS NOT NULL AND s.slot = m.slot AND s.number = m.number)
 SELECT {columns}, k.parked, k.replacing, k.picked
@@ -269,4 +270,5 @@ def grant_of(row: tuple[Any, ...]) -> Grant:
         jitter=timedelta(milliseconds=row[8]) if row[8] else _NO_JITTER,
         at_most_once=row[9],
         lease_expires_at=row[10],
+        priority=row[11],
     )

@@ -26,6 +26,7 @@ class Grant:
     jitter: timedelta
     at_most_once: bool
     lease_expires_at: datetime
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ PACED = "origin IN (1, 2, 3)"
 READY = "state = 0 AND NOT blocked"
 
 GRANT_COLUMNS = (
-    "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once, lease_expires_at"
+    "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once,"
+    " lease_expires_at, priority"
 )
 _PICK = """SELECT rowid, job_id, scheduled_at, slot, overlap, origin, attempt FROM claims
  WHERE {ready} AND {origins} AND queue = ? AND priority = ? AND available_at <= ?
@@ -134,6 +135,7 @@ def grant_of(row: Sequence[Any]) -> Grant:
         jitter=timedelta(milliseconds=row[8]),
         at_most_once=bool(row[9]),
         lease_expires_at=from_micros(row[10]),
+        priority=row[11],
     )
 
 
