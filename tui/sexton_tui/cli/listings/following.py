@@ -22,6 +22,7 @@ from sexton_tui.cli.output import instant_text
 WATCH_FOR = timedelta(seconds=15)
 WATCH_EVERY = 5.0
 REMIND_AFTER = 2.0
+SILENT_AFTER = 10.0
 POLL_SECONDS = 0.3
 
 
@@ -86,6 +87,11 @@ class Follower:
             self._is_live = True
             self._show("stdout", live_pieces(live.stdout, live.stdout_bytes))
             self._show("stderr", live_pieces(live.stderr, live.stderr_bytes))
+        elif now - self._since >= SILENT_AFTER:
+            self._say(
+                f"worker {claim.worker} has not told yet what the run has written; `sexton workers` shows whether it is "
+                "there, and its version: an older one tells at the end"
+            )
         self._mind_lease(claim)
 
     def _mind_lease(self, claim: ClaimView) -> None:
