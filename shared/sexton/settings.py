@@ -65,11 +65,18 @@ class ClusterSettings:
 
     def check(self) -> None:
         """Raise ``InvalidSetting`` where settings contradict each other."""
+        self.check_leases()
+        self._check_horizon()
+
+    def check_leases(self) -> None:
+        """Raise ``InvalidSetting`` where those that workers go by contradict each other."""
         if self.heartbeat * 3 > self.lease:
             raise InvalidSetting(
                 f"heartbeat {format_duration(self.heartbeat)} × 3 is longer than lease {format_duration(self.lease)}",
                 hint="a worker must get three tries before it loses a claim: raise lease or lower heartbeat",
             )
+
+    def _check_horizon(self) -> None:
         if self.horizon and self.horizon <= self.session + timedelta(seconds=5):
             raise InvalidSetting(
                 f"horizon {format_duration(self.horizon)} is not longer than session "

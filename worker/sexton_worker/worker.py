@@ -27,6 +27,7 @@ from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.output_places import place_at
 from sexton.process_settings import RECYCLE_MEMORY, RECYCLE_RUNS
+from sexton.settings import ClusterSettings
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
 from sexton.store.schema import check_job_format, check_schema
@@ -40,7 +41,7 @@ from sexton_worker.process_execution import ProcessExecution
 from sexton_worker.targets.environment import WORKER_NAME
 from sexton_worker.targets.secrets import Secrets
 
-HEARTBEAT_ANSWER_SECONDS = 5.0  # sooner than a lease runs out, so that its end is noticed
+HEARTBEAT_ANSWER_SECONDS = 5.0  # or a lease, where that is shorter: else one lost answer costs a claim
 RETRY_SECONDS = 1.0
 
 
@@ -70,7 +71,9 @@ class WorkerOptions:
 class Worker:
     """A worker in this process, on threads of its own. ``drain`` and ``give_back`` return at once; then ``join``."""
 
-    def __init__(self, options: WorkerOptions, clock: Clock | None = None) -> None:
+    def __init__(
+        self, options: WorkerOptions, clock: Clock | None = None, cluster: ClusterSettings | None = None
+    ) -> None:
         clock = clock or SystemClock()
         slots = options.slots or default_slots()
         self._wakeup = clock.wakeup()
@@ -97,7 +100,7 @@ class Worker:
             StoreOptions(
                 options.database_url,
                 application=f"sexton worker {options.name} heartbeat",
-                answer_within=HEARTBEAT_ANSWER_SECONDS,
+                answer_within=min(HEARTBEAT_ANSWER_SECONDS, (cluster or ClusterSettings()).lease.total_seconds()),
             )
         )
         settings = WorkerSettings(
@@ -180,16 +183,17 @@ def run_worker(options: WorkerOptions) -> int:
     """Work until SIGTERM or SIGINT has drained this worker, from the main thread; the exit code, 0.
 
     Waits for a database that is away. Raises ``OldSchema`` if its tables are not this version's, ``InvalidSetting`` if
-    outputs cannot be kept where they are to be.
+    outputs cannot be kept where they are to be, or settings of leases contradict each other.
     """
     log = structlog.get_logger("sexton.worker").bind(worker=options.name)
     news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
     if options.whole_output is not None:
         place_at(options.whole_output.base)  # what cannot be is said before anything is waited for
     with on_ending_signals(news.put):
-        if not _await_schema(options, news):
+        cluster = _await_cluster(options, news)
+        if cluster is None:
             return 0
-        worker = Worker(options)
+        worker = Worker(options, cluster=cluster)
         worker.start(at_end=lambda: news.put(None))
         log.info("worker.started", queues=options.queues)
         asked = 0
@@ -206,18 +210,27 @@ def run_worker(options: WorkerOptions) -> int:
     return 0
 
 
-def _await_schema(options: WorkerOptions, news: queue.SimpleQueue[signal.Signals | None]) -> bool:
-    """Whether the database answered and has the right tables, before anybody asked this worker to end."""
+def _await_cluster(options: WorkerOptions, news: queue.SimpleQueue[signal.Signals | None]) -> ClusterSettings | None:
+    """The cluster's settings, which agree, once the database answers and has the right tables; None: somebody asked
+    this worker to end before."""
     is_told = False
     while True:
         try:
             check_schema(options.database_url)
             check_job_format(options.database_url)
-            return True
+            settings = _settings(options)
+            settings.check_leases()
+            return settings
         except DatabaseUnreachable as error:
             if not is_told:
                 structlog.get_logger("sexton.worker").warning("worker.database_unreachable", error=str(error))
                 is_told = True
         with contextlib.suppress(queue.Empty):
             news.get(timeout=RETRY_SECONDS)
-            return False
+            return None
+
+
+def _settings(options: WorkerOptions) -> ClusterSettings:
+    store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))
+    with contextlib.closing(store):
+        return store.edits.settings()
