@@ -29,7 +29,7 @@ FILE_NAME = "sexton.toml"
 DEFAULT_DATABASE = "sqlite:///.sexton/sexton.db"
 DEFAULT_COORDINATOR = "database:"
 SLOTS_PER_CORE = 2
-RECYCLE_RUNS = 10_000
+RECYCLE_RUNS = 100_000  # a new process costs as much as thousands of no-ops
 RECYCLE_MEMORY = OUTPUT_LIMIT = 1_000_000_000  # bytes
 MAX_FILE_BYTES = 1024 * 1024
 MAX_SECRET_BYTES = 16 * 1024

@@ -37,7 +37,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
     assert (settings.poll, settings.drain) == (timedelta(seconds=5), timedelta(seconds=30))
     assert (settings.log, settings.allow) == (LogFormat.CONSOLE, None)
     assert settings.slots >= 2
-    assert (settings.python_recycle_runs, settings.python_recycle_memory) == (10_000, 1_000_000_000)
+    assert (settings.python_recycle_runs, settings.python_recycle_memory) == (100_000, 1_000_000_000)
 
 
 def test_the_recycling_of_python_processes_is_set_by_runs_and_size_or_turned_off() -> None:

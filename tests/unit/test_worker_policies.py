@@ -9,10 +9,12 @@ from sexton_worker.core.allow_list import refusal
 from sexton_worker.core.output_tail import KEPT_BYTES, OutputTail
 from sexton_worker.core.pull_policy import (
     AHEAD_SECONDS,
+    EXCHANGE_SECONDS,
     GAP,
     LARGEST_HOLD,
     LARGEST_PULL,
     NOTHING_PULLED,
+    SMALLEST_PULL,
     WAKE_LATE,
     Pace,
     capacity,
@@ -43,6 +45,16 @@ def test_a_worker_takes_ahead_only_while_its_runs_are_short_and_no_more_than_it_
     assert capacity(4, quick.after([0.1] * 16)) == 4 + int(4 * AHEAD_SECONDS / 0.1)
     assert capacity(4, quick.after([*[0.001] * 30, 1.0])) == 5
     assert capacity(4, quick.after([*[0.001] * 30, 60.0])) == 4
+
+
+def test_an_exchange_carries_what_goes_through_in_a_moment() -> None:
+    """An urgent claim waits for one that is on its way, and for its own."""
+    assert Pace().exchanged(200, 0.002).largest_pull() == LARGEST_PULL
+    slow = Pace().exchanged(200, 0.016)
+    assert slow.largest_pull() == int(EXCHANGE_SECONDS / (0.016 / 200))
+    assert slow.exchanged(200, 2.0).largest_pull() == SMALLEST_PULL
+    assert slow.exchanged(SMALLEST_PULL - 1, 2.0) == slow  # whatever made that slow, it was not its claims
+    assert slow.after([0.001]).largest_pull() == slow.largest_pull()
 
 
 @given(slots=st.integers(1, 300), pasts=st.lists(st.lists(st.floats(0, 1e5), max_size=40), max_size=5))

@@ -265,6 +265,8 @@ class WorkerLoop:
         self._answer_lost = True  # until the answer is here
         answer = self._time.observed(lambda: self._store.grants.step(request), lambda result: result.now)
         self._answer_lost = False
+        carried = max(len(request.results), len(answer.grants))
+        self._pace = self._pace.exchanged(carried, self._clock.elapsed() - sent)
         self._settle(request, answer)
         self._hands.take(answer.grants)
         held = {grant.token: grant.at_most_once for grant in answer.grants}
@@ -359,4 +361,5 @@ class WorkerLoop:
         if self._spell.remaining(self._clock.elapsed()):
             return 0
         holds = pull_policy.capacity(self._own.slots, self._pace)
-        return pull_policy.room(holds, self._hands.count(), is_draining=self._drain_by is not None)
+        is_draining, most = self._drain_by is not None, self._pace.largest_pull()
+        return pull_policy.room(holds, self._hands.count(), is_draining=is_draining, most=most)

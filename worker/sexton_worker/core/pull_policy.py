@@ -9,15 +9,20 @@ Slots that run only short jobs would idle during every exchange. So a worker
 takes some claims ahead while its recent runs are short: four times what ends
 between two exchanges, and no more than its slots run in ``AHEAD_SECONDS``. What
 waits longer than that behind a job that turns out long is given back.
+
+An urgent claim waits for the exchange that is on its way and for its own. So an
+exchange carries no more claims than go through in ``EXCHANGE_SECONDS`` here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 GAP = 0.005  # seconds: what is due closer together than this is one exchange
 LARGEST_PULL = 200
+SMALLEST_PULL = 100  # below this an exchange costs more than its claims
+EXCHANGE_SECONDS = 0.01
 LARGEST_HOLD = 2 * LARGEST_PULL  # so that one batch runs while the next is pulled
 GROWTH = 4
 AHEAD_SECONDS = 0.25
@@ -60,11 +65,25 @@ class Pace:
     recent: tuple[float, ...] = ()
     ended: int = 0
     ended_before: int = 0
+    each: float = 0.0  # seconds that a claim took in the last large exchanges
 
     def after(self, durations: Sequence[float]) -> Pace:
         """The pace once an exchange takes these results along."""
         recent = (*self.recent, *durations)[-REMEMBERED:]
-        return Pace(recent, len(durations), self.ended)
+        return Pace(recent, len(durations), self.ended, self.each)
+
+    def exchanged(self, claims: int, seconds: float) -> Pace:
+        """The pace once an exchange of so many claims has taken so long."""
+        if claims < SMALLEST_PULL:
+            return self
+        each = seconds / claims
+        return replace(self, each=(3 * self.each + each) / 4 if self.each else each)
+
+    def largest_pull(self) -> int:
+        """How many claims one exchange may carry."""
+        if self.each <= 0:
+            return LARGEST_PULL
+        return max(SMALLEST_PULL, min(LARGEST_PULL, int(EXCHANGE_SECONDS / self.each)))
 
 
 def capacity(slots: int, pace: Pace) -> int:
@@ -76,9 +95,9 @@ def capacity(slots: int, pace: Pace) -> int:
     return max(slots, min(LARGEST_HOLD, slots + in_time, GROWTH * max(pace.ended, pace.ended_before)))
 
 
-def room(holds: int, in_hand: int, *, is_draining: bool) -> int:
+def room(holds: int, in_hand: int, *, is_draining: bool, most: int = LARGEST_PULL) -> int:
     """How many grants to ask for with ``holds`` as the capacity: what is free, nothing while draining."""
-    return 0 if is_draining else max(0, min(LARGEST_PULL, holds - in_hand))
+    return 0 if is_draining else max(0, min(most, holds - in_hand))
 
 
 def exchange_in(results: int, free: int, last: Pulled, now: float) -> float | None:
