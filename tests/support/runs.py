@@ -20,7 +20,7 @@ from sexton.targets import Target
 from sexton_worker.core.runs import EndedRun, StopReason
 from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
-from sexton_worker.process_execution import ProcessExecution
+from sexton_worker.process_execution import ProcessExecution, Wholes
 from tests.support.source_tree import ROOT
 from tests.support.waiting import eventually
 
@@ -76,11 +76,12 @@ class Runs:
         environment: Mapping[str, str] | None = None,
         allow: Sequence[str] | None = None,
         wear: WearLimits = NO_WEAR,
+        wholes: Wholes | None = None,
     ) -> None:
         clock = SystemClock()
         self.clock = clock
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **(environment or {})}
-        self.execution = ProcessExecution(clock, clock.wakeup(), slots, environment, allow, wear)
+        self.execution = ProcessExecution(clock, clock.wakeup(), slots, environment, allow, wear, wholes=wholes)
         self.ended: dict[int, EndedRun] = {}
         self._tokens = itertools.count(1)
         self._open: set[int] = set()

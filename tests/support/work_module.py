@@ -207,3 +207,14 @@ def write_slowly(gate: str) -> None:
     while not Path(gate).exists():
         threading.Event().wait(0.05)
     print("after")
+
+
+def write_secret(text: str) -> None:
+    """Its secret, on both ways that a run may tell it."""
+    print(text, os.environ["KEY"])
+    raise ValueError(f"{text} {os.environ['KEY']}")
+
+
+def write_and_die(text: str) -> None:
+    print(text, flush=True)
+    os._exit(3)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -20,7 +21,7 @@ from sexton_worker.targets.board import RING, Board
 from sexton_worker.targets.command import ended_command, order_for
 from sexton_worker.zygote import frames
 from sexton_worker.zygote.family import Census, Spare
-from sexton_worker.zygote.frames import End, FrameBuffer, FrameTooLarge, Order
+from sexton_worker.zygote.frames import End, FrameBuffer, FrameTooLarge, Order, Seen
 from sexton_worker.zygote.roster import Roster
 from tests.support.runs import DEADLINE, a_grant, rules_for
 from tests.support.waiting import eventually
@@ -30,7 +31,7 @@ def an_order(**keys: object) -> RunOrder:
     return RunOrder(a_grant(7), "nightly", rules_for(CommandTarget(("prog", "a b", "é", "")), **keys), DEADLINE)
 
 
-def as_values(one: Order | End) -> dict[str, object]:
+def as_values(one: Order | End | Seen) -> dict[str, object]:
     return {name: getattr(one, name) for name in one.__slots__}
 
 
@@ -60,11 +61,30 @@ def test_an_order_comes_out_as_it_went_in_however_it_is_cut(keys: dict[str, obje
 def test_an_end_comes_out_as_it_went_in() -> None:
     end = End(
         7, frames.RAN, 1.5, 2.5, code=143, why=frames.STOPPED, is_killed=True, stdout=b"\0\xff", stderr=b"",
-        stdout_bytes=1 << 40, survivors=(12, 13),
+        stdout_bytes=1 << 40, stdout_spooled=1 << 35, stderr_spooled=3, survivors=(12, 13),
     )  # fmt: skip
     ((kind, body),) = FrameBuffer().feed(frames.end_frame(end))
     assert kind == frames.ENDED
     assert as_values(frames.end_in(body)) == as_values(end)
+
+
+def test_an_order_carries_what_its_outputs_must_not_show_and_where_they_are_wanted_whole() -> None:
+    run = replace(an_order(cwd="/srv", stdin="in"), secrets=(b"hunter2",))
+    order = order_for(run, 3, {}, b"/spool/1", 1 << 40)
+    ((_, body),) = FrameBuffer().feed(frames.run_frame(order))
+    found = frames.order_in(body)
+    assert as_values(found) == as_values(order)
+    assert (found.spool, found.spool_limit) == (b"/spool/1", 1 << 40)
+    assert b"hunter2" in found.secrets
+    assert found.cwd == b"/srv"
+
+
+def test_what_a_run_has_written_so_far_is_asked_and_told() -> None:
+    seen = Seen(7, b"out\xff", b"", 1 << 40, 0)
+    found = FrameBuffer().feed(frames.look_frame(7) + frames.seen_frame(seen))
+    assert [kind for kind, _ in found] == [frames.LOOK, frames.SEEN]
+    assert frames.look_in(found[0][1]) == 7
+    assert as_values(frames.seen_in(found[1][1])) == as_values(seen)
 
 
 def test_frames_are_bounded_on_both_sides() -> None:
