@@ -150,7 +150,7 @@ COMMANDS = {
     "a script that is none": Row(ShellTarget("if then ("), "exited with code 2", 2),
     "any bytes that are written": well(ShellTarget(r"printf 'a\000b\377'")),
     "less memory than its start takes": Row(
-        TRUE, "exited with code 127, perhaps for its limit memory 1MB", 127, {"limits": Limits(memory=1_000_000)}
+        TRUE, "exited with code 127, perhaps because of its limit memory 1MB", 127, {"limits": Limits(memory=1_000_000)}
     ),
 }
 TABLE = {

@@ -54,7 +54,8 @@ def python(text: str) -> CommandTarget:
 def test_memory_that_is_eaten_is_the_runs_own_fault(runs: Runs) -> None:
     limits = Limits(memory=256 << 20)
     ended = runs.run(python("x = b'x' * (1 << 30)"), limits=limits)
-    assert (ended.ending, ended.exit_code, ended.error) == (Ending.EXITED, 1, "exited with code 1")
+    said = "exited with code 1, perhaps because of its limit memory 256MiB"
+    assert (ended.ending, ended.exit_code, ended.error) == (Ending.EXITED, 1, said)
     assert b"MemoryError" in ended.stderr
     assert runs.run(python("x = b'x' * (1 << 20)"), limits=limits).exit_code == 0
 

@@ -144,9 +144,9 @@ def _why_limited(run: RunOrder, end: End) -> str:
         return f", for it used more processor time than its limit cpu_time {format_duration(limits.cpu_time)}"
     said = end.stderr.lower()
     if limits.memory is not None and any(words in said for words in _OUT_OF_MEMORY):
-        return f", perhaps for its limit memory {size_text(limits.memory)}"
+        return f", perhaps because of its limit memory {size_text(limits.memory)}"
     if limits.open_files is not None and b"too many open files" in said:
-        return f", perhaps for its limit open_files {limits.open_files}"
+        return f", perhaps because of its limit open_files {limits.open_files}"
     return ""
 
 
