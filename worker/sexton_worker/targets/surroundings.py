@@ -49,22 +49,16 @@ class Surroundings:
         self._now: dict[bytes, bytes] = {}  # as the present run found it
         self._folder = os.getcwd()
         self._streams = (sys.stdin, sys.stdout, sys.stderr)
-        self._job = ""
-        self._attempt = 0
 
     def enter(self, request: Request) -> None:
         """Set what the run is told. Raises ``Refused`` if that cannot be; ``leave`` must follow all the same."""
         enter(lambda: self._context(request))
-        environ = self._environ
         if request.env:
             self._set(request.env)
             for name in (WORKER_PID, WORKER_NAME):
-                environ[name] = self._own.get(name, "")
-            self._job = ""  # the job's own may have overwritten what identifies the run
-        if request.job != self._job or request.attempt != self._attempt:
-            environ["SEXTON_JOB"] = self._job = request.job
-            environ["SEXTON_ATTEMPT"] = str(request.attempt)
-            self._attempt = request.attempt
+                self._environ[name] = self._own.get(name, "")
+        self._put(b"SEXTON_JOB", os.fsencode(request.job))
+        self._put(b"SEXTON_ATTEMPT", b"%d" % request.attempt)
         self._put(b"SEXTON_TICK", request.tick.encode())
         self._put(b"SEXTON_TOKEN", b"%d" % request.token)
         self._put(b"SEXTON_DEADLINE", request.deadline.encode())
@@ -87,9 +81,10 @@ class Surroundings:
                 raise Refused(f"cannot set variable {name!r}: {error}; correct the job's env") from error
 
     def _put(self, name: bytes, value: bytes) -> None:
-        """As ``os.environ`` does it, for what is ASCII anyway."""
-        os.putenv(name, value)
-        self._data[name] = value
+        """As ``os.environ`` does it, where it is not so already."""
+        if self._data.get(name) != value:
+            os.putenv(name, value)
+            self._data[name] = value
 
     def leave(self, request: Request) -> bool:
         """Put back what the run changed or was given; false if that cannot be, for it closed a stream for good."""
@@ -102,7 +97,6 @@ class Surroundings:
             os.environ = self._environ  # noqa: B003 - it is the same object, unless the run put another there
             os.environ.clear()
             os.environ.update(self._own)
-            self._job = ""
         stdin, stdout, stderr = self._streams
         return not (stdin.closed or stdout.closed or stderr.closed)
 
