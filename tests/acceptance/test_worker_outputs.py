@@ -103,7 +103,7 @@ def test_a_look_shows_what_a_run_has_written_so_far(runs: Runs, tmp_path: Path, 
         assert found is None or found.stdout_bytes == len(found.stdout)
         return b"" if found is None else found.stdout
 
-    assert eventually(seen, LONG, "something is seen") == b"before ***\n"
+    eventually(lambda: seen() == b"before ***\n", LONG, "its line is seen")
     gate.touch()
     assert runs.end_of(token).stdout == b"before ***\nafter\n"
     runs.execution.seen()  # the answer to a look at its end
