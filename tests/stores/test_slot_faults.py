@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 
-from sexton.claims import State
+from sexton.claims import Overlap, State
+from sexton.job_rules import ConcurrencyKey
 from sexton.store import open_store
-from sexton.store.postgres import pull, slot_groups
+from sexton.store.postgres import edits, pull, slot_groups
+from sexton.store.postgres.edit_writes import EditWrites
 from sexton.store.postgres.pull import grants_of, plan_by_index
 from sexton.store.postgres.store import PostgresStore
-from sexton.store.protocol import RunResult, StepRequest, Store, StoreOptions
+from sexton.store.protocol import ChangeKind, JobChange, RunResult, StepRequest, Store, StoreOptions
+from tests.support import leader_scene
 from tests.support.claim_rows import ClaimRows, now
+from tests.support.leader_scene import create, definition
 from tests.support.waiting import eventually
 
 LEASE = timedelta(minutes=10)
@@ -55,7 +59,10 @@ def granted_beside_a_pull(url: str, rows: ClaimRows) -> int:
     """Two due claims of one slot: a pull takes the first and has not committed when a worker steps. How many run."""
     rows.add(1)
     rows.add(1)
-    first, second = open_store(StoreOptions(url)), open_store(StoreOptions(url, application="sexton second"))
+    first, second = (
+        open_store(StoreOptions(url, answer_within=60)),
+        open_store(StoreOptions(url, application="sexton second", answer_within=60)),
+    )
     assert isinstance(first, PostgresStore)
     with contextlib.closing(first), contextlib.closing(second), ThreadPoolExecutor(1) as aside:
         with first.connection.transaction() as connection:
@@ -86,6 +93,50 @@ def test_a_pull_that_trusts_what_it_did_not_lock_is_found(
     assert granted_beside_a_pull(postgres_ledger, rows) == 2
 
 
+# --- a manual claim on its way -------------------------------------------------------------------------
+
+
+def slot_of_a_claim_that_is_triggered_during_an_edit(store: Store, url: str, rows: ClaimRows) -> int:
+    """A job gets a key; once the edit has moved its claims, and before it commits, somebody triggers the job."""
+    (job,) = create(store, definition("a", overlap=Overlap.QUEUE))
+    editor, second = (
+        open_store(StoreOptions(url, answer_within=60)),
+        open_store(StoreOptions(url, application="sexton second", answer_within=60)),
+    )
+    assert isinstance(editor, PostgresStore)
+    aside: list[Future[object]] = []
+    with contextlib.closing(editor), contextlib.closing(second), ThreadPoolExecutor(1) as pool:
+
+        class Watched(EditWrites):
+            def write(self, withdrawn: Mapping[int, int]) -> None:
+                super().write(withdrawn)
+                self._connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # however slow this is
+                aside.append(pool.submit(second.edits.trigger, job.job_id, "bob"))
+                eventually(lambda: aside[0].done() or waits(rows), within=60, what="the trigger has decided")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(edits, "EditWrites", Watched)
+            keyed = definition("a", overlap=Overlap.QUEUE, concurrency_key=ConcurrencyKey("warehouse", 1))
+            editor.edits.edit([JobChange(ChangeKind.REVISE, job.job_id, keyed)], "alice")
+        aside[0].result(60)
+    (claim,) = leader_scene.rows(url, "claims")
+    return int(claim.slot)
+
+
+def test_a_manual_claim_and_an_edit_that_moves_claims_see_each_other(
+    postgres_store: Store, postgres_ledger: str, rows: ClaimRows
+) -> None:
+    assert slot_of_a_claim_that_is_triggered_during_an_edit(postgres_store, postgres_ledger, rows) == -1
+
+
+def test_a_trigger_that_does_not_lock_its_job_is_found(
+    postgres_store: Store, postgres_ledger: str, rows: ClaimRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "FOR SHARE OF j" in edits._TRIGGER
+    monkeypatch.setattr(edits, "_TRIGGER", edits._TRIGGER.replace("FOR SHARE OF j", ""))
+    assert slot_of_a_claim_that_is_triggered_during_an_edit(postgres_store, postgres_ledger, rows) > 0
+
+
 # --- limits -------------------------------------------------------------------------------------------
 
 
@@ -105,7 +156,7 @@ def running_under_a_lowered_limit(store: Store, rows: ClaimRows) -> int:
 
 @pytest.fixture
 def postgres_store(postgres_ledger: str) -> Iterator[Store]:
-    with contextlib.closing(open_store(StoreOptions(postgres_ledger))) as one:
+    with contextlib.closing(open_store(StoreOptions(postgres_ledger, answer_within=60))) as one:
         yield one
 
 
@@ -125,7 +176,7 @@ def rows_after_two_trims(url: str, rows: ClaimRows) -> int:
     rows.add_group(1, "warehouse", 4)
     with rows.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE slot_groups SET size = 2")
-    first, second = open_store(StoreOptions(url)), open_store(StoreOptions(url))
+    first, second = open_store(StoreOptions(url, answer_within=60)), open_store(StoreOptions(url, answer_within=60))
     assert isinstance(first, PostgresStore)
     with contextlib.closing(first), contextlib.closing(second), first.connection.transaction() as connection:
         slot_groups.trim(connection)

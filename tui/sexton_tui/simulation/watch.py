@@ -2,7 +2,7 @@
 
 * A write of a leader whose term is not current changes nothing (invariant 3).
 * A write of a worker whose token is not its claim's does not count (invariant 4).
-* A slot has at most one running claim; a lease that still holds is not taken away.
+* A slot has at most one running claim, a key's as many as its limit; a lease that still holds is not taken away.
 * In a halted cluster nothing is decided and nothing is granted.
 * No decision swallows a claim (invariant 6), no thread of a process dies of an error.
 
@@ -188,7 +188,8 @@ class Watch:
 
     def _judge_slots(self) -> None:
         twice = self._rows(
-            "SELECT slot, count(*) FROM claims WHERE state = 1 AND overlap <> ? GROUP BY slot HAVING count(*) > 1",
+            "SELECT slot, count(*) FROM claims WHERE state = 1 AND overlap <> ? GROUP BY slot"
+            " HAVING count(*) > coalesce((SELECT size FROM slot_groups WHERE group_id = -slot), 1)",
             int(Overlap.ALLOW),
         )
         for slot, count in twice:
