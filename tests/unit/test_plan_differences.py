@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sexton.jobfiles.differences import ANOTHER_HIDDEN, Difference, differences_between, keys_of_new_job
+from sexton.jobfiles.keys import JOB_KEYS
 from sexton.secret_texts import HIDDEN, shown_text
 from tests.support.plans import definitions
 
@@ -81,6 +82,17 @@ def test_a_request_is_told_by_its_keys() -> None:
     plain = "{schedule: '0 5 * * *', http: {url: 'https://x/run'}}"
     told = between(plain, plain.replace("run'", "run', expect: [200]"))
     assert [(one.old, one.new) for one in told.values()] == [("[200, 202, 204]", "[200]")]
+
+
+def test_whatever_a_definition_holds_is_told_by_keys_of_job_files() -> None:
+    keys = "limits: {memory: 1GB}, overlap: replace, queue_limit: 5, concurrency_key: {key: k}, on_lease_lost: kill"
+    jobs = definitions(
+        f"a: {{schedule: '0 5 * * *', shell: x, timezone: Europe/Berlin, env: {{A: b}}, {keys}}}",
+        "b: {schedule: '0 5 * * *', celery: {broker: 'redis://b/0', task: t, wait: true}, args: [1], jitter: 5m}",
+        f"c: {REQUEST.format('x')}",
+    )
+    told = {one.key.partition(".")[0] for job in jobs for one in keys_of_new_job(job)}
+    assert told <= {key.name for key in JOB_KEYS}
 
 
 def test_another_kind_of_target_is_told_without_what_both_leave_unsaid() -> None:

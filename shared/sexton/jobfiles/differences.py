@@ -128,6 +128,7 @@ def _difference(key: str, old: str | None, new: str | None) -> Difference:
 
 def _data(definition: JobDefinition) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(definition.to_text())
+    data.pop("format", None)  # Sexton's own, about who can read it
     data["target"] = _as_written(data["target"])
     limits = {name: limit for name, limit in data.pop("limits", {}).items() if limit is not None}
     if "memory" in limits:
