@@ -11,6 +11,7 @@ import contextlib
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -88,7 +89,7 @@ class Blows:
         self._thaw(worker.pid)
         worker.signal(signal.SIGTERM)
         if self._draw.random() < 0.3:  # no patience
-            time.sleep(0.2)
+            threading.Event().wait(0.2)
             worker.signal(signal.SIGTERM)
         return True
 

@@ -9,7 +9,6 @@ import faulthandler
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 MEGABYTE = bytes(1 << 20)
@@ -104,7 +103,7 @@ def _say(note: str) -> None:
 def _say_and_hang(note: str) -> None:
     _say(note)
     while True:
-        time.sleep(0.2)
+        signal.pause()
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,8 @@ def wait_for_ever(note: str | None = None) -> None:
 
 async def nap(seconds: float) -> None:
     """A coroutine that takes so long."""
-    await asyncio.sleep(seconds)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.Event().wait(), seconds)
 
 
 def wait_for_file(note: str, gate: str) -> None:
@@ -116,7 +117,7 @@ def wait_for_file(note: str, gate: str) -> None:
     with Path(note).open("a") as file:
         file.write(f"{os.getpid()}\n")
     while not Path(gate).exists():
-        time.sleep(0.05)
+        threading.Event().wait(0.05)
 
 
 def refuse_to_end(note: str) -> None:
