@@ -16,6 +16,7 @@ import structlog
 
 from sexton.claims import State
 from sexton.clock import Clock, DatabaseTime
+from sexton.cluster_views import SEXTON
 from sexton.decisions import LateJob
 from sexton.errors import DatabaseUnreachable, Refused
 from sexton.late_claims import decide_late, newly_fired, with_starts
@@ -95,7 +96,7 @@ def _pause_poison(keeper: Housekeeper, lost: Collection[int]) -> None:
     for job_id, name in keeper.store.operations.poisoned(tuple(lost)):
         _log.error("job.paused_as_poison", job=name, job_id=job_id)
         with contextlib.suppress(Refused):  # it was edited meanwhile: whoever did it knows
-            keeper.store.edits.edit([JobChange(ChangeKind.PAUSE, job_id, why=POISON)], "sexton")
+            keeper.store.edits.edit([JobChange(ChangeKind.PAUSE, job_id, why=POISON)], SEXTON)
 
 
 def sweep(keeper: Housekeeper) -> int:

@@ -14,6 +14,7 @@ from sexton.terms import CoordinatorServer, ElectedBy
 
 NO_RULE = QueueRule()
 
+SEXTON = "sexton"  # who acts, where no person did
 FAILURES_SEEN = 10
 """So many of a job's newest runs are looked at: a row of failures may be longer than is counted."""
 FAILURES_IN_A_ROW = 3
@@ -114,9 +115,12 @@ class LatenessMinute:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedJob:
+    """A job that Sexton stopped; ``is_paused``: by a pause, as poison."""
+
     name: str
     at: datetime
     reason: str
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def test_a_job_that_kills_its_workers_is_stopped_and_says_so(trial: Trial, judge
     events = trial.sexton("events", "--output", "jsonl")
     assert '"sexton"' in events
     assert "its last two ticks were lost with three workers each" in events
+    assert "job poison is paused by sexton: its last two ticks were lost" in trial.sexton("status", code=1)
     trial.start_worker("worker-1")
     trial.wait_for_runs(3)
     judge.check()

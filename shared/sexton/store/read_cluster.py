@@ -12,13 +12,14 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, func, select, text
+from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, func, or_, select, text
 
 from sexton.claims import State
 from sexton.cluster_views import (
     COUNT_LIMIT,
     FAILURES_SEEN,
     NO_RULE,
+    SEXTON,
     FailingJob,
     Halt,
     Lateness,
@@ -231,23 +232,31 @@ def summarise(lateness_ms: Sequence[int]) -> Lateness:
 
 
 def read_job_counts(connection: Connection) -> tuple[int, int, tuple[QuarantinedJob, ...]]:
-    """Jobs, paused jobs, and the quarantined ones by name."""
+    """Jobs, paused jobs, and by name those in quarantine or paused by Sexton itself."""
     table = tables.jobs
     live = table.c.retired_at.is_(None)
-    total, paused, quarantined = connection.execute(
-        select(func.count(), func.count(table.c.paused_at), func.count(table.c.quarantined_at))
-        .select_from(table)
-        .where(live)
+    stopped = or_(table.c.quarantined_at.is_not(None), table.c.paused_by == SEXTON)
+    total, paused, found = connection.execute(
+        select(func.count(), func.count(table.c.paused_at), func.count().filter(stopped)).select_from(table).where(live)
     ).one()
-    if not quarantined:
+    if not found:
         return total, paused, ()
     rows = connection.execute(
-        select(table.c.name, table.c.quarantined_at, table.c.quarantine_reason)
-        .where(live, table.c.quarantined_at.is_not(None))
+        select(
+            *(table.c.name, table.c.quarantined_at, table.c.quarantine_reason),
+            *(table.c.paused_at, table.c.pause_reason),
+        )
+        .where(live, stopped)
         .order_by(table.c.name)
         .limit(_LISTED)
     )
-    return total, paused, tuple(QuarantinedJob(r.name, r.quarantined_at, r.quarantine_reason or "") for r in rows)
+    jobs = (
+        QuarantinedJob(r.name, r.quarantined_at, r.quarantine_reason or "")
+        if r.quarantined_at is not None
+        else QuarantinedJob(r.name, r.paused_at, r.pause_reason or "", is_paused=True)
+        for r in rows
+    )
+    return total, paused, tuple(jobs)
 
 
 def read_failing(connection: Connection, now: datetime) -> tuple[FailingJob, ...]:

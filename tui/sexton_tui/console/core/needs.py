@@ -125,7 +125,12 @@ def _lost(overview: Overview) -> list[Need]:
 
 
 def _jobs(overview: Overview, failing: Sequence[FailingJob]) -> list[Need]:
-    found = [Need(f"job {job.name} is quarantined: {job.reason}") for job in overview.quarantined]
+    found = [
+        Need(f"job {job.name} is paused by sexton: {job.reason}", todo=f"mend it, then `sexton resume {job.name}`")
+        if job.is_paused
+        else Need(f"job {job.name} is quarantined: {job.reason}")
+        for job in overview.quarantined
+    ]
     found += [
         Need(f"job {job.name} failed {_in_a_row(job)} in a row: {job.error or 'no reason given'}", is_urgent=False)
         for job in failing
