@@ -59,6 +59,14 @@ def test_output_is_written_down_while_somebody_follows_and_for_whoever_holds_the
     assert found.stdout == b"out\0\xff"
 
 
+def test_a_run_that_has_ended_is_written_down_no_more(store: Store, rows: ClaimRows) -> None:
+    grant = granted(store, rows)
+    store.outputs.watch(grant.token, SOON)
+    result = RunResult(grant.job_id, grant.scheduled_at, grant.token, grant.attempt, State.LOST, now())
+    store.grants.step(StepRequest(1, (), 0, MINUTE, 10, (result,)))
+    assert store.outputs.write_live(1, [output(grant.token)]) == frozenset()
+
+
 def test_a_watch_ends_by_itself_and_what_was_written_for_it_is_cleaned_up(store: Store, rows: ClaimRows) -> None:
     grant = granted(store, rows)
     store.outputs.watch(grant.token, SOON)
