@@ -59,8 +59,8 @@ campaigns: $(READY) services ## a thousand elections in a row on three ZooKeeper
 sim: $(READY) ## one simulated cluster from a seed: make sim SEED=7 (ARGS=... adds options)
 	@$(VENV)/bin/sexton simulate --seed $(SEED) $(ARGS)
 
-bench: $(READY) services ## the figures: claims written, takeover planning, a leader at work, pull and complete, runs
-	@for one in claims_written planning leader pull_and_complete worker_throughput; do \
+bench: $(READY) services ## the figures: claims written, takeover planning, a leader at work, pull and complete
+	@for one in claims_written planning leader pull_and_complete; do \
 	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one || exit 1; \
 	done
 
