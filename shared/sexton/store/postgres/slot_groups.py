@@ -58,13 +58,16 @@ SELECT g.group_id, g.size FROM slot_groups g
 WHERE g.size <> (SELECT count(*) FROM slots s WHERE s.slot = -g.group_id) ORDER BY g.group_id FOR UPDATE SKIP LOCKED
 """
 _ADD_ROWS = """
-INSERT INTO slots (slot, number) SELECT -%(group)s::bigint, n FROM generate_series(1, %(size)s::integer) n
+INSERT INTO slots (slot, number)
+SELECT -g.group_id, n FROM unnest(%(groups)s::bigint[], %(sizes)s::integer[]) g(group_id, size)
+  CROSS JOIN LATERAL generate_series(1, g.size) n
 ON CONFLICT DO NOTHING
 """
 _TAKE_ROWS = """
 DELETE FROM slots WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM slots WHERE slot = -%(group)s::bigint AND token IS NULL ORDER BY number DESC
-  LIMIT greatest(0, (SELECT count(*) FROM slots WHERE slot = -%(group)s::bigint) - %(size)s) FOR UPDATE SKIP LOCKED))
+  SELECT w.tid FROM unnest(%(groups)s::bigint[], %(sizes)s::integer[]) g(group_id, size) CROSS JOIN LATERAL (
+    SELECT ctid AS tid FROM slots WHERE slot = -g.group_id AND token IS NULL ORDER BY number DESC
+    LIMIT greatest(0, (SELECT count(*) FROM slots WHERE slot = -g.group_id) - g.size) FOR UPDATE SKIP LOCKED) w))
 """
 
 
@@ -96,8 +99,8 @@ def trim(connection: psycopg.Connection[Any]) -> None:
 
 
 def _resize(connection: psycopg.Connection[Any], groups: Sequence[tuple[int, int]]) -> None:
-    for group, size in groups:
-        values = {"group": group, "size": size}
+    if groups:
+        values = {"groups": [group for group, _ in groups], "sizes": [size for _, size in groups]}
         connection.execute(_ADD_ROWS, values)
         connection.execute(_TAKE_ROWS, values)
 
