@@ -98,7 +98,7 @@ def without_idle_defaults(values: Values[str, Any], own: Values[str, Any]) -> Va
     idle = set(PROCESS_KEYS) if any(name in values for name in SENT_TARGETS) else set()
     if values.get("overlap") is not Overlap.QUEUE:
         idle.add("queue_limit")
-    idle -= own.keys()
+    idle = (idle & values.keys()) - own.keys()
     return {name: value for name, value in values.items() if name not in idle} if idle else values
 
 
