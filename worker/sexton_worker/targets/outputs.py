@@ -34,6 +34,8 @@ class Outputs:
     masked: a thread that a run left behind writes into whoever runs next. One thread drains; any may ``look``.
     """
 
+    _files: tuple[SpoolFile, ...] = ()
+
     def __init__(self, stdout: int, stderr: int, spools: Spools = tuple) -> None:
         self._open = {stdout: 0, stderr: 1}
         for descriptor in self._open:
@@ -42,7 +44,6 @@ class Outputs:
         self.spools = spools
         self._lock = threading.Lock()  # over the tails
         self._secrets: set[bytes] = set()
-        self._files: tuple[SpoolFile, ...] = ()
         self._begin()
 
     def mask(self, secrets: Iterable[bytes]) -> None:
