@@ -123,9 +123,11 @@ def test_a_worker_without_celery_says_what_to_install(redis: RedisServer, tmp_pa
 def test_a_worker_that_allows_brokers_uses_no_others(redis: RedisServer) -> None:
     with Runs(environment={"SEXTON_SECRET_REDIS": PASSWORD}, allow=(f"redis://{redis.place}/0",)) as runs:
         assert runs.run(task(redis, "nightly")).error == ""
+        kept_elsewhere = task(redis, "nightly", wait=True, backend="redis://:pw@elsewhere/0")
+        assert "redis://elsewhere/0 is not among the brokers and backends" in runs.run(kept_elsewhere).error
         ended = runs.run(CeleryTarget(f"redis://{redis.place}/1", "billing.nightly"))
     assert ended.ending is Ending.NOT_STARTED
-    assert f"redis://{redis.place}/1 is not among the brokers that this worker may use" in ended.error
+    assert f"redis://{redis.place}/1 is not among the brokers and backends that this worker may use" in ended.error
 
 
 def redis_flush(redis: RedisServer) -> None:

@@ -78,7 +78,8 @@ def test_a_request_carries_its_run_its_secrets_and_what_its_body_asks_for(runs: 
 def test_connections_are_kept_and_cookies_are_not(runs: Runs, server: OddServer) -> None:
     for _ in range(20):
         assert runs.run(get(server.url("/to/303?/echo"))).exit_code == 0
-    assert server.connections <= 2  # one to a process, of which there are two at most
+    assert server.connections < 10  # one to a process would do, were none of them slow
+    assert len(server.requests) == 40
     assert [one for one in server.requests if one["path"] != "/echo" and "Cookie" in one["headers"]] == []
 
 

@@ -25,7 +25,8 @@ from sexton_worker.targets.time_limit import OutOfTime, TimeLimit
 REFERENCE = f"{__name__}:send"
 
 SEND_SECONDS = 10.0
-ASK_SECONDS = 1.0  # how long the deployment's workers have to say what their settings are
+ASK_SECONDS = 5.0  # how long the deployment's workers have to say what their settings are
+OTHERS_SECONDS = 1.0  # and the others, if the first that spoke keeps no results
 REVOKE_SECONDS = 5.0
 POLL_SECONDS = 10.0
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
@@ -69,6 +70,8 @@ def send(
 ) -> None:
     """Hand the run's tick over. ``shown``: the broker as its file has it. Raises ``Ended`` unless it succeeded."""
     _check_allowed(broker, shown, allow)
+    if backend is not None and not backend.startswith(_OF_RPC):
+        _check_allowed(backend, backend, allow)
     run = context()
     if run.cancelled:  # from here on a request to stop is told, and does not end this process at once
         raise TaskFailed("cancelled", InterruptedError())
@@ -77,6 +80,7 @@ def send(
         with TimeLimit(SEND_SECONDS):
             deployment = _Deployment(broker, backend if wait else None, place, waits=wait)
             deployment.check()
+        with TimeLimit(SEND_SECONDS):
             deployment.send(run, task, args, kwargs, queue)
     except OutOfTime:
         why = f"the broker {place} did not take the task {task} within {SEND_SECONDS:g} s"
@@ -111,17 +115,23 @@ class _Deployment:
         """Raises ``Ended`` if results are waited for and the deployment's workers say that they keep none."""
         if not self._waits or self._key in _with_results:
             return
-        said: dict[str, dict[str, Any]] = {}
-        with contextlib.suppress(Exception):  # a broker without remote control: nobody can be asked
-            said = self._app.control.inspect(timeout=ASK_SECONDS).conf() or {}
+        said = self._settings(timeout=ASK_SECONDS, limit=1)
+        if said and not any(map(_keeps_results, said.values())):
+            said |= self._settings(timeout=OTHERS_SECONDS)
         if not said:
             return
-        if any(_keeps_results(settings) for settings in said.values()):
+        if any(map(_keeps_results, said.values())):
             _with_results.add(self._key)
             return
         who = ", ".join(sorted(said)[:3])
         why = f"wait: true needs a result backend, and the workers of {self._place} ({who}) have none"
         raise Ended("not started", f"{why}; set result_backend there, or write wait: false", LookupError())
+
+    def _settings(self, **how: Any) -> dict[str, Any]:
+        """Those of the deployment's workers that answer; empty for a broker without remote control."""
+        with contextlib.suppress(Exception):
+            return self._app.control.inspect(**how).conf() or {}
+        return {}
 
     def send(self, run: RunContext, task: str, args: Sequence[Any], kwargs: Mapping[str, Any], queue: str) -> None:
         self._task_id = f"{run.claim}-{run.attempt}"
@@ -250,7 +260,7 @@ def _check_allowed(broker: str, shown: str, allow: Sequence[str] | None) -> None
     if allow is not None and not is_allowed(broker, allow):
         may = ", ".join(entry for entry in allow if "://" in entry) or "none"
         advice = "add it to `allow` in the worker's settings, or give the job the queue of another worker"
-        why = f"{_place(shown)} is not among the brokers that this worker may use ({may}); {advice}"
+        why = f"{_place(shown)} is not among the brokers and backends that this worker may use ({may}); {advice}"
         raise Ended("not started", why, PermissionError())
 
 
