@@ -13,9 +13,11 @@ from sexton_worker.core.pull_policy import (
     GAP,
     LARGEST_HOLD,
     LARGEST_PULL,
+    LINGER,
     NOTHING_PULLED,
     SMALLEST_PULL,
     WAKE_LATE,
+    WORTH_WRITING,
     Pace,
     capacity,
     exchange_in,
@@ -93,8 +95,9 @@ def test_work_that_trickles_in_is_pulled_every_few_milliseconds() -> None:
 
 
 def test_a_worker_that_took_ahead_waits_a_moment_for_more_results() -> None:
-    assert linger(since=100.0, now=100.002) == pytest.approx(GAP - 0.002)
-    assert linger(since=100.0, now=100.5) == 0.0
+    assert linger(1, since=100.0, now=100.002) == pytest.approx(LINGER - 0.002)
+    assert linger(WORTH_WRITING, since=100.0, now=100.002) == pytest.approx(GAP - 0.002)
+    assert linger(1, since=100.0, now=100.5) == 0.0
 
 
 def test_without_room_only_the_end_of_a_run_matters() -> None:

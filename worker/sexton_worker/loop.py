@@ -239,10 +239,11 @@ class WorkerLoop:
     def _exchange_if_due(self) -> float | None:
         """Exchange, if there is a reason to; else the seconds to wait for one that is near."""
         free, now = self._room(), self._clock.elapsed()
-        if len(self._hands.running) > self._own.slots and 0 < len(self._hands.unsent) < len(self._hands.running):
-            wait: float | None = pull_policy.linger(self._hands.unsent_since, now)
+        results = len(self._hands.unsent)
+        if len(self._hands.running) > self._own.slots and 0 < results < len(self._hands.running):
+            wait: float | None = pull_policy.linger(results, self._hands.unsent_since, now)
         else:
-            wait = pull_policy.exchange_in(len(self._hands.unsent), free, self._pulled, now)
+            wait = pull_policy.exchange_in(results, free, self._pulled, now)
         if wait == 0.0:
             self._exchange(free)
             return None

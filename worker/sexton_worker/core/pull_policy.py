@@ -28,6 +28,8 @@ GROWTH = 4
 AHEAD_SECONDS = 0.25
 RECALL_SECONDS = 0.5
 REMEMBERED = 32  # runs; one long one among them and nothing is taken ahead
+LINGER = 0.02  # seconds for which a few results wait for more, of a worker that has work in hand
+WORTH_WRITING = 25  # results; so many wait no longer than ``GAP``
 WAKE_LATE = 0.001  # woken a little late, a claim is there; a little early, it costs another exchange
 
 
@@ -110,10 +112,11 @@ def exchange_in(results: int, free: int, last: Pulled, now: float) -> float | No
     return 0.0
 
 
-def linger(since: float, now: float) -> float:
-    """Seconds until the next exchange of a worker that has taken ahead, had results ``since`` and will soon have as
-    many again: many small exchanges cost both sides more than a moment's patience."""
-    return max(0.0, since + GAP - now)
+def linger(results: int, since: float, now: float) -> float:
+    """Seconds until the next exchange of a worker that has taken ahead, had results ``since`` and will soon have more:
+    many small exchanges cost both sides more than a moment's patience."""
+    patience = GAP if results >= WORTH_WRITING else LINGER
+    return max(0.0, since + patience - now)
 
 
 def pause(free: int, last: Pulled, now: float, poll: float) -> float:
