@@ -22,6 +22,7 @@ from sexton.claims import Overlap
 from sexton.targets import CommandTarget
 
 TRUE = CommandTarget(("/bin/true",))
+JOBS = 500  # whose definitions the worker reads once
 GOAL = 0.7
 
 
@@ -48,7 +49,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=4)
     options = parser.parse_args()
     print(machine.describe())
-    side = SextonSide("commands", Overlap.QUEUE, options.slots, target=TRUE)
+    side = SextonSide("commands", Overlap.QUEUE, options.slots, target=TRUE, jobs=JOBS)
     worker: list[float] = []
     bare: list[float] = []
     with trials() as trial:

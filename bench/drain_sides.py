@@ -74,7 +74,7 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SextonSide:
-    """`sexton worker` over a backlog of 10,000 jobs, which run ``target``; ``is_bare``: its statements alone."""
+    """`sexton worker` over a backlog of so many jobs, which run ``target``; ``is_bare``: its statements alone."""
 
     name: str
     overlap: Overlap
@@ -82,6 +82,7 @@ class SextonSide:
     is_bare: bool = False
     batch: int = BATCH
     target: Target = NOOP
+    jobs: int = JOBS
     most: int | None = None
     unfinished: str = _UNFINISHED_CLAIMS
 
@@ -89,7 +90,7 @@ class SextonSide:
         upgrade(url)
         definition = JobDefinition("job-@", ({"every_ms": 60_000},), self.target)
         values = {
-            "jobs": JOBS,
+            "jobs": self.jobs,
             "claims": claims,
             "start": START,
             "overlap": int(self.overlap),
