@@ -225,7 +225,7 @@ def test_an_ended_claim_is_ready_again_with_its_history(store: Store, rows: Clai
         (grant,) = step(store).grants
         rows.change(JOB, at, retries=2, losses=2)
         step(store, result(grant, state))
-    attempts = rows.row(JOB, at).attempt
+    attempts = 1  # also of one that never ran: nobody decides it as late, or sweeps it from a full queue
     done = store.operations.rerun(JOB, at, "mary@vm", "fixed")
     assert (done.was, done.attempt, done.is_paused) == (state, attempts, False)
     row = rows.row(JOB, at)
@@ -234,7 +234,7 @@ def test_an_ended_claim_is_ready_again_with_its_history(store: Store, rows: Clai
     (again,) = step(store).grants
     assert again.attempt == attempts + 1
     step(store, result(again, State.SUCCEEDED))
-    assert [run.attempt for run in rows.runs(JOB, at)] == list(range(1, attempts + 2))
+    assert [run.attempt for run in rows.runs(JOB, at)] == ([2] if state is State.SKIPPED else [1, 2])
     assert told(rows) == [("mary@vm", "job.rerun")]
 
 

@@ -61,9 +61,11 @@ _LOCK_ENDED = """
 SELECT c.state, c.revision, c.attempt, c.origin, j.name, j.retired_at IS NOT NULL, j.paused_at IS NOT NULL
 FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.job_id = %s AND c.scheduled_at = %s FOR UPDATE OF c
 """
-# Paused claims wait for the end of the pause, as those that are written meanwhile.
+# Paused claims wait for the end of the pause, as those that are written meanwhile. A tick that nobody ever ran counts
+# as granted once: what was granted before is neither decided as late nor swept from a full queue.
 _RERUN = """
 UPDATE claims c SET state = 0, available_at = statement_timestamp(), start_by = NULL, retries = 0, losses = 0,
+  attempt = greatest(c.attempt, 1),
   overlap = CASE WHEN c.overlap = 0 THEN 0 ELSE 2 END, slot = coalesce(j.slot, j.job_id), token = NULL,
   worker_id = NULL, granted_at = NULL, lease_expires_at = NULL, started_at = NULL, finished_at = NULL,
   cancel_requested = false, reason = NULL, blocked = j.paused_at IS NOT NULL AND c.origin <> 4
@@ -174,7 +176,7 @@ class PostgresOperations:
             detail = {"job": name, "scheduled_at": instant_text(tick), "was": State(was).word, "reason": reason}
             connection.execute(_EVENT, [actor, "job.rerun", job_id, _json(detail)])
             connection.execute(_NOTIFY_WORK)
-        return Rerun(tick, State(was), revision, attempt, is_paused and origin != 4)
+        return Rerun(tick, State(was), revision, max(attempt, 1), is_paused and origin != 4)
 
     # --- poison -------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class Rerun:
     scheduled_at: datetime
     was: State
     revision: int
-    attempt: int  # how often it was granted so far
+    attempt: int  # how often it was granted so far; 1 too where it never was
     is_paused: bool
 
 

@@ -37,7 +37,7 @@ _ASK = "UPDATE claims SET cancel_requested = 1, reason = ? WHERE job_id = ? AND 
 _ENDED = """SELECT c.state, c.revision, c.attempt, c.origin, j.name, j.retired_at IS NOT NULL, j.paused_at IS NOT NULL
  FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.job_id = ? AND c.scheduled_at = ?"""
 _RERUN = """UPDATE claims SET state = 0, available_at = ?, start_by = NULL, retries = 0, losses = 0,
- overlap = CASE WHEN overlap = 0 THEN 0 ELSE 2 END,
+ attempt = max(attempt, 1), overlap = CASE WHEN overlap = 0 THEN 0 ELSE 2 END,
  slot = (SELECT coalesce(j.slot, j.job_id) FROM jobs j WHERE j.job_id = claims.job_id), token = NULL, worker_id = NULL,
  granted_at = NULL, lease_expires_at = NULL, started_at = NULL, finished_at = NULL, cancel_requested = 0,
  reason = NULL, blocked = ? WHERE job_id = ? AND scheduled_at = ?"""
@@ -107,7 +107,7 @@ class SqliteOperations:
             detail |= {"was": State(was).word, "reason": reason}
             record_event(connection, now, actor, "job.rerun", detail, job_id)
             notify(self._connection, connection, Channel.WORK)
-        return Rerun(tick, State(was), revision, attempt, is_blocked)
+        return Rerun(tick, State(was), revision, max(attempt, 1), is_blocked)
 
     def poisoned(self, job_ids: Sequence[int], losses: int = 3) -> tuple[tuple[int, str], ...]:
         found: list[tuple[int, str]] = []
