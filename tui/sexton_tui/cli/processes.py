@@ -116,11 +116,13 @@ def start_logging(settings: ProcessSettings) -> None:
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
     )
+    # Without what the variables held at the time: that may be a password or a job's secret.
+    without_values = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        *([structlog.processors.dict_tracebacks] if as_json else []),
+        *([structlog.processors.ExceptionRenderer(without_values)] if as_json else []),
     ]
     structlog.configure(
         processors=[*shared, renderer],
