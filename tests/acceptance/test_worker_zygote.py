@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +15,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from sexton.claims import OnLeaseLost, OnWorkerLost, State
-from sexton.targets import CommandTarget, PythonTarget, ShellTarget
+from sexton.targets import CommandTarget, HttpTarget, PythonTarget, ShellTarget
 from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.targets import command_runs
 from tests.support import freezing, reaper
+from tests.support.blows import children_of
 from tests.support.processes import ProcessGroup
 from tests.support.runs import Runs, is_alive, zygote_of
 from tests.support.waiting import eventually
@@ -125,6 +127,22 @@ def test_what_must_not_outlive_its_lease_does_not_though_the_worker_is_frozen(
     for job in jobs[:4]:
         assert trial.runs(job)[0].error.startswith("stopped: the worker lost the claim's lease; ended by SIGTERM")
     assert trial.runs(jobs[3])[0].error.endswith("while the worker was frozen")
+
+
+def test_a_request_that_must_not_outlive_its_lease_does_not_though_the_worker_is_frozen(trial: WorkerTrial) -> None:
+    trial.set(lease="6s", heartbeat="1s")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = HttpTarget(f"http://127.0.0.1:{silent.getsockname()[1]}/", timeout=timedelta(minutes=10))
+        job = trial.job(target, on_worker_lost=OnWorkerLost.FAIL, columns={"at_most_once": True})
+        worker = trial.start_worker()
+        silent.settimeout(LONG)
+        connection, _ = silent.accept()
+        with connection:
+            (pid,) = children_of(worker.pid, "python_child")
+            worker.freeze()
+            gone(pid)
+            worker.thaw()
+            trial.await_states(job, State.LOST)
 
 
 def test_nothing_of_a_dead_worker_lives_on(trial: WorkerTrial, tmp_path: Path) -> None:
