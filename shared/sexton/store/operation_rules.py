@@ -53,8 +53,8 @@ def no_claim(job: str, tick: datetime, now: datetime) -> NotFound:
     if tick > now:
         return NotFound(
             f"{what} yet",
-            hint=f"the claims of ticks to come are written shortly before they fall due: `sexton ticks {job}` lists them;"
-            f" to keep the job from running meanwhile, `sexton pause {job}`",
+            hint="the claims of ticks to come are written shortly before they fall due:"
+            f" `sexton ticks {job}` lists them; to keep the job from running meanwhile, `sexton pause {job}`",
         )
     return NotFound(what, hint=f"`sexton ticks {job}` lists its ticks, to the microsecond")
 
