@@ -367,7 +367,9 @@ def test_no_table_lets_a_stored_text_act_on_the_terminal(cluster: Cluster, comma
     assert not any(character in out for character in "\x1b\x07\u202e\x9b")
 
 
-@pytest.mark.parametrize("command", ["ticks gl-export", "runs", "takeovers", "events", "jobs", "workers", "queues", "history"])
+@pytest.mark.parametrize(
+    "command", ["ticks gl-export", "runs", "takeovers", "events", "jobs", "workers", "queues", "history"]
+)
 def test_a_terminal_of_80_columns_shows_every_instant_whole(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

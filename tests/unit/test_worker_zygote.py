@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from math import inf
 
 import pytest
 
@@ -17,7 +18,7 @@ from sexton.jobs import JobDefinition
 from sexton.targets import CommandTarget
 from sexton_worker.core.runs import Ending
 from sexton_worker.execution import RunOrder
-from sexton_worker.targets.board import RING, Board
+from sexton_worker.targets.board import CUT_WITH_LEASE, RING, Board
 from sexton_worker.targets.command import ended_command, order_for
 from sexton_worker.zygote import frames
 from sexton_worker.zygote.family import Census, Spare
@@ -174,38 +175,45 @@ def board() -> Iterator[tuple[Board, Board, Board]]:
         one.close()
 
 
+def seen_in(board: Board) -> tuple[int, float, float, float] | None:
+    """Token, deadline, seconds to SIGKILL, and the lease's end of the present run."""
+    run = board.present()
+    return None if run is None else (run.token, run.deadline, run.kill_after, run.lease)
+
+
 def test_the_zygote_sees_the_run_that_is_on_and_how_long_it_may_take(board: tuple[Board, Board, Board]) -> None:
     child, worker, zygote = board
-    assert zygote.present() is None
-    worker.note_hand(10.0, 1.0)
-    worker.note_given(2, 20.0, 2.0)
-    assert zygote.present() is None
+    assert seen_in(zygote) is None
+    worker.note_hand(10.0, 1.0, leased=False)
+    worker.note_lease(130.0)
+    worker.note_given(2, 20.0, 2.0, leased=True)
+    assert seen_in(zygote) is None
     child.note_begun(1, 100.0)
-    assert zygote.present() == (1, 100.0, 10.0, 1.0)
+    assert seen_in(zygote) == (1, 110.0, 1.0, inf)
     child.note_ended(1, 100.0, 101.0)
-    assert zygote.present() is None
+    assert seen_in(zygote) is None
     child.note_begun(2, 101.0)
-    assert zygote.present() == (2, 101.0, 20.0, 2.0)
+    assert seen_in(zygote) == (2, 121.0, 2.0, 130.0)
     worker.note_settled(2)
-    assert zygote.present() is None
+    assert seen_in(zygote) is None
 
 
 def test_a_run_with_times_of_its_own_is_known_in_the_fullest_hand(board: tuple[Board, Board, Board]) -> None:
     child, worker, zygote = board
-    worker.note_hand(10.0, 1.0)
+    worker.note_hand(10.0, 1.0, leased=False)
     for token in range(1, RING + 1):
-        worker.note_given(token, float(token), 0.0)
+        worker.note_given(token, float(token), 0.0, leased=False)
     for token in (1, RING):
         child.note_begun(token, 5.0)
-        assert zygote.present() == (token, 5.0, float(token), 0.0)
+        assert seen_in(zygote) == (token, 5.0 + token, 0.0, inf)
 
 
 def test_the_worker_hears_which_run_the_zygote_ended(board: tuple[Board, Board, Board]) -> None:
     _, worker, zygote = board
-    assert (worker.cut(), zygote.is_parting()) == (0, False)
-    zygote.note_cut(7)
+    assert (worker.cut(7), zygote.is_parting()) == (None, False)
+    zygote.note_cut(7, CUT_WITH_LEASE)
     worker.note_parting()
-    assert (worker.cut(), zygote.is_parting()) == (7, True)
+    assert (worker.cut(7), worker.cut(8), zygote.is_parting()) == (CUT_WITH_LEASE, None, True)
 
 
 # --- who belongs to a run

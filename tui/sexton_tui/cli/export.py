@@ -29,7 +29,8 @@ def export(
 ) -> None:
     """What runs now, as job files: applied here they change nothing, applied elsewhere they give the same ticks.
 
-    What an operator paused is told in a comment only. Files with env, http or celery, which may hold secrets, are readable by their owner only.
+    What an operator paused is told in a comment only. Files with env, http or celery, which may hold secrets, are
+    readable by their owner only.
     """
     with open_cluster(ctx, read_only=True) as store:
         chosen: Sequence[CurrentJob] = store.edits.current_jobs()

@@ -89,8 +89,8 @@ class Follower:
             self._show("stderr", live_pieces(live.stderr, live.stderr_bytes))
         elif now - self._since >= SILENT_AFTER:
             self._say(
-                f"worker {claim.worker} has not told yet what the run has written; `sexton workers` shows whether it is "
-                "there, and its version: an older one tells at the end"
+                f"worker {claim.worker} has not told yet what the run has written; `sexton workers` shows whether it "
+                "is there, and its version: an older one tells at the end"
             )
         self._mind_lease(claim)
 
