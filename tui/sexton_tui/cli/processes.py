@@ -99,7 +99,10 @@ def worker(
 
 
 def start_logging(settings: ProcessSettings) -> None:
-    """Structured logs on stderr, those of libraries too: readable lines, or one JSON object each; instants are UTC."""
+    """Structured logs on stderr, those of libraries too: readable lines, or one JSON object each; instants are UTC.
+
+    From then on no line of a log raises or hangs, whatever becomes of stderr.
+    """
     import logging
     import sys
 
@@ -107,14 +110,14 @@ def start_logging(settings: ProcessSettings) -> None:
 
     from sexton.process_settings import LogFormat
     from sexton_tui.cli.library_logs import route_library_logs
+    from sexton_tui.cli.log_stream import log_stream_of
 
+    stream = log_stream_of(sys.stderr)
     as_json = settings.log is LogFormat.JSON
     renderer = (
         structlog.processors.JSONRenderer()
         if as_json
-        else structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-        )
+        else structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
     )
     # Without what the variables held at the time: that may be a password or a job's secret.
     without_values = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
@@ -127,6 +130,6 @@ def start_logging(settings: ProcessSettings) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=stream),
     )
-    route_library_logs(sys.stderr, shared, renderer)
+    route_library_logs(stream, shared, renderer)
