@@ -62,13 +62,14 @@ SELECT c.state, c.revision, c.attempt, c.origin, j.name, j.retired_at IS NOT NUL
 FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.job_id = %s AND c.scheduled_at = %s FOR UPDATE OF c
 """
 # Paused claims wait for the end of the pause, as those that are written meanwhile. A tick that nobody ever ran counts
-# as granted once: what was granted before is neither decided as late nor swept from a full queue.
+# as granted once: what was granted before is neither decided as late nor swept from a full queue. What ran under
+# `allow` takes a slot once its job has a concurrency key, as a claim that waited would.
 _RERUN = """
 UPDATE claims c SET state = 0, available_at = statement_timestamp(), start_by = NULL, retries = 0, losses = 0,
-  attempt = greatest(c.attempt, 1),
-  overlap = CASE WHEN c.overlap = 0 THEN 0 ELSE 2 END, slot = coalesce(j.slot, j.job_id), token = NULL,
-  worker_id = NULL, granted_at = NULL, lease_expires_at = NULL, started_at = NULL, finished_at = NULL,
-  cancel_requested = false, reason = NULL, blocked = j.paused_at IS NOT NULL AND c.origin <> 4
+  attempt = greatest(c.attempt, 1), overlap = CASE WHEN c.overlap = 0 AND j.slot IS NULL THEN 0 ELSE 2 END,
+  slot = coalesce(j.slot, j.job_id), token = NULL, worker_id = NULL, granted_at = NULL, lease_expires_at = NULL,
+  started_at = NULL, finished_at = NULL, cancel_requested = false, reason = NULL,
+  blocked = j.paused_at IS NOT NULL AND c.origin <> 4
 FROM jobs j WHERE j.job_id = c.job_id AND c.job_id = %s AND c.scheduled_at = %s
 """
 _POISONED = """

@@ -37,10 +37,10 @@ _ASK = "UPDATE claims SET cancel_requested = 1, reason = ? WHERE job_id = ? AND 
 _ENDED = """SELECT c.state, c.revision, c.attempt, c.origin, j.name, j.retired_at IS NOT NULL, j.paused_at IS NOT NULL
  FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.job_id = ? AND c.scheduled_at = ?"""
 _RERUN = """UPDATE claims SET state = 0, available_at = ?, start_by = NULL, retries = 0, losses = 0,
- attempt = max(attempt, 1), overlap = CASE WHEN overlap = 0 THEN 0 ELSE 2 END,
- slot = (SELECT coalesce(j.slot, j.job_id) FROM jobs j WHERE j.job_id = claims.job_id), token = NULL, worker_id = NULL,
- granted_at = NULL, lease_expires_at = NULL, started_at = NULL, finished_at = NULL, cancel_requested = 0,
- reason = NULL, blocked = ? WHERE job_id = ? AND scheduled_at = ?"""
+ attempt = max(attempt, 1), overlap = CASE WHEN overlap = 0 AND j.slot IS NULL THEN 0 ELSE 2 END,
+ slot = coalesce(j.slot, j.job_id), token = NULL, worker_id = NULL, granted_at = NULL, lease_expires_at = NULL,
+ started_at = NULL, finished_at = NULL, cancel_requested = 0, reason = NULL, blocked = ?
+ FROM jobs j WHERE j.job_id = claims.job_id AND claims.job_id = ? AND scheduled_at = ?"""
 _POISONED = """SELECT job_id, name FROM jobs WHERE job_id = ?1 AND paused_at IS NULL AND retired_at IS NULL AND 2 = (
  SELECT count(*) FROM (SELECT state, losses FROM claims WHERE job_id = ?1 AND state IN (3, 4, 5, 6, 7)
   ORDER BY scheduled_at DESC LIMIT 2) WHERE state = 6 AND losses >= ?2)"""
