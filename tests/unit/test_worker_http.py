@@ -75,6 +75,13 @@ def test_the_job_s_own_key_and_agent_stand_whatever_their_case() -> None:
     assert (headers["Sexton-Attempt"], headers["Sexton-Token"]) == ("2", "77")
 
 
+def test_a_content_type_of_the_job_s_own_is_sent_once_whatever_its_case() -> None:
+    headers = made(body="{}", content_type="application/x-own").headers
+    assert [(name, value) for name, value in headers.items() if name.lower() == "content-type"] == [
+        ("content-type", "application/x-own")
+    ]
+
+
 def test_no_message_shows_what_may_be_secret_in_an_address() -> None:
     assert shown("https://me:pw@h:8443/a?token=x#y") == "https://h:8443/a"
 

@@ -73,7 +73,8 @@ def request_of(
     full_body = None
     if body is not None:
         content_type = content_type or kind_of(body)
-        sent = {"Content-Type": content_type, **sent}
+        if all(name.lower() != _CONTENT_TYPE for name in sent):
+            sent = {"Content-Type": content_type, **sent}
         full_body = gap(body, quoting_in(content_type)).encode()
     own = {name.lower() for name in sent}
     told_too = {name: value for name, value in identity_of(run).items() if name.lower() not in own}
