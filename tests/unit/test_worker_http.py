@@ -82,6 +82,11 @@ def test_a_content_type_of_the_job_s_own_is_sent_once_whatever_its_case() -> Non
     ]
 
 
+def test_an_address_that_begins_with_a_secret_may_name_another_in_its_query() -> None:
+    url = "${secret:s}?next=http://other/"
+    assert made(url, value="https://h/a").url == "https://h/a?next=http://other/"
+
+
 def test_no_message_shows_what_may_be_secret_in_an_address() -> None:
     assert shown("https://me:pw@h:8443/a?token=x#y") == "https://h:8443/a"
 

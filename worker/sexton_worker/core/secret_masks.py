@@ -1,8 +1,9 @@
 """What a run's secrets look like in its output, and the mark that stands there instead.
 
-A secret is found as it is, line by line, and as JSON, an address (percent-encoded) and Base64 write it. It is not found
-where the job changed it in another way: masking is care, not proof. One shorter than ``SHORTEST`` would hide half of
-any text, and is left alone. How a stream is masked piece by piece is in ``masking``, which the zygote loads too.
+A secret is found as it is, line by line, and as JSON, an address (percent-encoded), a form and Base64 write it; of one
+that is an address its password too. It is not found where the job changed it in another way: masking is care, not
+proof. One shorter than ``SHORTEST`` would hide half of any text, and is left alone. How a stream is masked piece by
+piece is in ``masking``, which the zygote loads too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable
+from urllib.parse import quote_plus
 
+from sexton_worker.core.address_masks import logins_of_address
 from sexton_worker.core.masking import MASK, SHORTEST, Masker, masked, masked_text
 
 MARK = MASK
@@ -55,6 +58,9 @@ def forms_of_all(secrets: Iterable[bytes]) -> tuple[bytes, ...]:
 def forms_of(secret: bytes) -> set[bytes]:
     """How a secret may stand in an output."""
     lines = {secret, secret.strip(), *(line.strip() for line in secret.splitlines())}
+    if b"://" in secret:
+        logins = logins_of_address(secret.decode("utf-8", "surrogateescape").strip())
+        lines |= {one.encode("utf-8", "surrogateescape") for one in logins}
     forms = set(lines)
     for line in lines:
         text = line.decode("utf-8", "surrogateescape")
@@ -62,7 +68,7 @@ def forms_of(secret: bytes) -> set[bytes]:
             quoted = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
             again = json.dumps(quoted, ensure_ascii=is_ascii)[1:-1]  # JSON within JSON, as logs have it
             forms |= {one.encode("utf-8", "surrogateescape") for one in (quoted, again)}
-        forms |= {_percent_encoded(line, b""), _percent_encoded(line, b"/")}
+        forms |= {_percent_encoded(line, b""), _percent_encoded(line, b"/"), quote_plus(line).encode()}
         forms.add(base64.b64encode(line))
     return {form for form in forms if len(form) >= SHORTEST}
 

@@ -61,6 +61,7 @@ def send(
     broker: str,
     shown: str,
     backend: str | None,
+    shown_backend: str | None,
     task: str,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
@@ -68,10 +69,11 @@ def send(
     wait: bool,
     allow: Sequence[str] | None,
 ) -> None:
-    """Hand the run's tick over. ``shown``: the broker as its file has it. Raises ``Ended`` unless it succeeded."""
+    """Hand the run's tick over. ``shown``, ``shown_backend``: as the job has them. Raises ``Ended`` unless it
+    succeeded."""
     _check_allowed(broker, shown, allow)
     if backend is not None and not backend.startswith(_OF_RPC):
-        _check_allowed(backend, backend, allow)
+        _check_allowed(backend, shown_backend or "", allow)
     run = context()
     if run.cancelled:  # from here on a request to stop is told, and does not end this process at once
         raise TaskFailed("cancelled", InterruptedError())

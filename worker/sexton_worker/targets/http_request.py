@@ -48,16 +48,9 @@ def request_of(
     secrets: Mapping[str, str],
 ) -> Request:
     """The request of this run. Raises ``Unsayable``."""
-    told = told_of(run)
-
-    def gap(text: str, quoted: Callable[[str, int], str]) -> str:
-        def value(name: str, position: int) -> str:
-            return quoted(secrets[name[len(SECRET) :]], position) if name.startswith(SECRET) else told[name]
-
-        return filled(text, value, is_template=True)
-
-    full_url = _filled_url(url, gap)
-    if not _ADDRESS.fullmatch(full_url):
+    gap = _gap(run, secrets)
+    address = full_url(run, url, secrets)
+    if not _ADDRESS.fullmatch(address):
         raise Unsayable(
             "the url is no http or https address once its secrets are in it; correct them, or the job's url"
         )
@@ -78,7 +71,7 @@ def request_of(
         full_body = gap(body, quoting_in(content_type)).encode()
     own = {name.lower() for name in sent}
     told_too = {name: value for name, value in identity_of(run).items() if name.lower() not in own}
-    return Request(method, full_url, {**sent, **told_too}, full_body, f"${{{SECRET}" in (body or ""))
+    return Request(method, address, {**sent, **told_too}, full_body, f"${{{SECRET}" in (body or ""))
 
 
 def told_of(run: RunContext) -> dict[str, str]:
@@ -122,10 +115,33 @@ def quoting_in(content_type: str) -> Callable[[str, int], str]:
     return lambda secret, _: secret
 
 
-def _filled_url(url: str, gap: Callable[[str, Callable[[str, int], str]], str]) -> str:
+_Quoted = Callable[[str, int], str]
+
+
+def _gap(run: RunContext, secrets: Mapping[str, str]) -> Callable[[str, _Quoted], str]:
+    """Fills a text, its secrets as they are to be quoted at their places."""
+    told = told_of(run)
+
+    def gap(text: str, quoted: _Quoted) -> str:
+        def value(name: str, position: int) -> str:
+            return quoted(secrets[name[len(SECRET) :]], position) if name.startswith(SECRET) else told[name]
+
+        return filled(text, value, is_template=True)
+
+    return gap
+
+
+def begins_secretly(address: str) -> bool:
+    """Whether the whole of it, or its beginning, is a secret."""
+    return "://" not in address.partition("${")[0]
+
+
+def full_url(run: RunContext, url: str, secrets: Mapping[str, str]) -> str:
+    """The url of this run's request; it may be none."""
+    gap = _gap(run, secrets)
+    if begins_secretly(url):
+        return gap(url, lambda secret, _: secret)
     scheme = url.find("://")
-    if scheme < 0:
-        return gap(url, lambda secret, _: secret)  # the whole of it, or its beginning, is a secret
     end = min((place for mark in "/?#" if (place := url.find(mark, scheme + 3)) >= 0), default=len(url))
     return gap(url, lambda secret, position: quote(secret, safe="/" if position >= end else ""))
 

@@ -16,10 +16,13 @@ from urllib.parse import quote
 
 from sexton.job_rules import NO_LIMITS
 from sexton.jobs import RunRules
+from sexton.run_context import RunContext
 from sexton.targets import CeleryTarget, HttpTarget, PythonTarget
 from sexton.text_templates import SECRET, filled, secrets_in
+from sexton_worker.core.address_masks import logins_of_address, parts_of_address
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets import celery_call, http_call
+from sexton_worker.targets.http_request import begins_secretly, full_url
 from sexton_worker.targets.secrets import Secrets
 
 CACHED = 10_000  # revisions
@@ -70,14 +73,19 @@ class Preparation:
             "secrets": values,
         }
         peer = f"{_authority(target.url)} {target.timeout}"
-        return self._call(order, PythonTarget(http_call.REFERENCE, (), given), self._network, peer, values)
+        call = PythonTarget(http_call.REFERENCE, (), given)
+        masks = _masks(target.url, full_url(_context(order), target.url, values)) if values else ()
+        return self._call(order, call, self._network, peer, values, masks)
 
     def _task(self, order: RunOrder, target: CeleryTarget) -> tuple[RunOrder, PythonTarget]:
         values = self._read(secrets_in(target.broker, target.backend or "", is_template=False))
+        broker = _filled_address(target.broker, values)
+        backend = None if target.backend is None else _filled_address(target.backend, values)
         given = {
-            "broker": _filled_address(target.broker, values),
+            "broker": broker,
             "shown": target.broker,
-            "backend": None if target.backend is None else _filled_address(target.backend, values),
+            "backend": backend,
+            "shown_backend": target.backend,
             "task": target.task,
             "args": list(target.args),
             "kwargs": target.kwargs,
@@ -86,12 +94,21 @@ class Preparation:
             "allow": self._allow,
         }
         peer = f"{_authority(target.broker)} {target.task if target.wait else ''}"
-        return self._call(order, PythonTarget(celery_call.REFERENCE, (), given), {}, peer, values)
+        call = PythonTarget(celery_call.REFERENCE, (), given)
+        masks = (*_masks(target.broker, broker), *_masks(target.backend or "", backend or "")) if values else ()
+        return self._call(order, call, {}, peer, values, masks)
 
     def _call(
-        self, order: RunOrder, call: PythonTarget, env: dict[str, str], peer: str, secrets: dict[str, str]
+        self,
+        order: RunOrder,
+        call: PythonTarget,
+        env: dict[str, str],
+        peer: str,
+        secrets: dict[str, str],
+        masks: Sequence[str],
     ) -> tuple[RunOrder, PythonTarget]:
-        """The rules stay the same object from run to run where nothing is secret: what is made of them is kept."""
+        """The rules stay the same object from run to run where nothing is secret: what is made of them is kept.
+        ``masks``: what is secret too, for it was made of the secrets."""
         key = (order.grant.job_id, order.grant.revision)
         known = self._known.get(key)
         if secrets or known is None or known[0] is not order.rules:
@@ -103,7 +120,7 @@ class Preparation:
                 if len(self._known) > CACHED:
                     self._known.popitem(last=False)
         _, rules, call, peer = known
-        return dataclasses.replace(order, rules=rules, secrets=_bytes(secrets), peer=peer), call
+        return dataclasses.replace(order, rules=rules, secrets=_bytes(secrets, masks), peer=peer), call
 
     def _read(self, names: Sequence[str]) -> dict[str, str]:
         return {name: self._secrets.read(name) for name in names}
@@ -115,10 +132,22 @@ def _filled(text: str, secrets: Mapping[str, str]) -> str:
 
 def _filled_address(text: str, secrets: Mapping[str, str]) -> str:
     """What is a part of an address is percent-encoded, but for what is the whole of it."""
-    full = _filled(text, secrets)
-    if "://" in text:
-        full = filled(text, lambda name, _: quote(secrets[name[len(SECRET) :]], safe=""), is_template=False)
-    return full
+    if begins_secretly(text):
+        return _filled(text, secrets)
+    return filled(text, lambda name, _: quote(secrets[name[len(SECRET) :]], safe=""), is_template=False)
+
+
+def _masks(text: str, address: str) -> tuple[str, ...]:
+    """What of an address is secret besides the secrets in it: all of it, or only what its user and password become."""
+    if begins_secretly(text):
+        return tuple(part for one in address.split(";") for part in parts_of_address(one))
+    authority = text.partition("://")[2].partition("/")[0]
+    return logins_of_address(address) if f"${{{SECRET}" in authority.rpartition("@")[0] else ()
+
+
+def _context(order: RunOrder) -> RunContext:
+    grant = order.grant
+    return RunContext(order.job, grant.scheduled_at, grant.attempt, grant.token, order.deadline)
 
 
 def _authority(address: str) -> str:
@@ -126,5 +155,5 @@ def _authority(address: str) -> str:
     return address.partition("://")[2].partition("/")[0]
 
 
-def _bytes(secrets: Mapping[str, str]) -> tuple[bytes, ...]:
-    return tuple(map(os.fsencode, secrets.values()))
+def _bytes(secrets: Mapping[str, str], masks: Sequence[str] = ()) -> tuple[bytes, ...]:
+    return tuple(map(os.fsencode, (*secrets.values(), *masks)))
