@@ -40,9 +40,11 @@ from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditCondit
 _NEW_IDS = """
 SELECT nextval(pg_get_serial_sequence('jobs', 'job_id')) FROM generate_series(1, %(count)s)
 """
-_STATES = """
+# Locked before any claim is chosen by its state: a claim that a rerun makes ready at this moment is seen by that, or
+# written with what this edit makes of the job (`operations`).
+_LOCK_STATES = """
 SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL
-FROM jobs WHERE job_id = ANY (%(job_ids)s::bigint[])
+FROM jobs WHERE job_id = ANY (%(job_ids)s::bigint[]) ORDER BY job_id FOR NO KEY UPDATE
 """
 # After the number of this edit was drawn: every edit that committed is in this statement's snapshot, and those that
 # have not yet wait for the lock under which numbers are drawn.
@@ -157,7 +159,7 @@ class PostgresEdits:
             check_cluster(conditions, *(row or ("", "")))
             routine = self.routine(connection, job_ids)
             routine.lock_cursors()
-            rows = connection.execute(_STATES, {"job_ids": list(job_ids)}).fetchall()
+            rows = connection.execute(_LOCK_STATES, {"job_ids": list(job_ids)}).fetchall()
             edits = plan_edits(changes, {row[0]: JobState(*row) for row in rows}, new_ids)
             require_format(connection, *format_of_changes(changes))
             cut = routine.cut()

@@ -1,7 +1,8 @@
 """What operators do to claims and workers, on PostgreSQL: `PostgresOperations` implements `protocol.OperationStore`.
 
 The claims are locked first, in the order of their ticks. Whoever pulls or completes one of them meanwhile was before,
-and the lock returns what it made of the claim, or comes after, and finds what was decided here.
+and the lock returns what it made of the claim, or comes after, and finds what was decided here. A rerun locks the job
+before its claim: the claim comes back to those that edits choose by their state.
 """
 
 from __future__ import annotations
@@ -57,9 +58,13 @@ SELECT scheduled_at, state FROM claims
 WHERE job_id = %s AND state IN (0, 1, 2) AND scheduled_at <= statement_timestamp() ORDER BY scheduled_at
 """
 _JOB = "SELECT name, statement_timestamp() FROM jobs WHERE job_id = %s"
+# The job's row before its claim, as edits lock them: an edit that moves, blocks or ends the job's claims sees this one,
+# or this one what the edit made of the job.
+_LOCK_JOB_ROW = """
+SELECT name, retired_at IS NOT NULL, paused_at IS NOT NULL, statement_timestamp() FROM jobs WHERE job_id = %s FOR SHARE
+"""
 _LOCK_ENDED = """
-SELECT c.state, c.revision, c.attempt, c.origin, j.name, j.retired_at IS NOT NULL, j.paused_at IS NOT NULL
-FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.job_id = %s AND c.scheduled_at = %s FOR UPDATE OF c
+SELECT state, revision, attempt, origin FROM claims WHERE job_id = %s AND scheduled_at = %s FOR UPDATE
 """
 # Paused claims wait for the end of the pause, as those that are written meanwhile. A tick that nobody ever ran counts
 # as granted once: what was granted before is neither decided as late nor swept from a full queue. What ran under
@@ -168,10 +173,14 @@ class PostgresOperations:
 
     def _rerun(self, job_id: int, tick: datetime, actor: str, reason: str) -> Rerun:
         with self._connection.transaction(LIMITS) as connection:
+            job = connection.execute(_LOCK_JOB_ROW, [job_id]).fetchone()
+            if job is None:
+                raise _no_job(job_id)
+            name, is_retired, is_paused, now = job
             row = connection.execute(_LOCK_ENDED, [job_id, tick]).fetchone()
             if row is None:
-                raise no_claim(_job(connection, job_id)[0], tick, _job(connection, job_id)[1])
-            was, revision, attempt, origin, name, is_retired, is_paused = row
+                raise no_claim(name, tick, now)
+            was, revision, attempt, origin = row
             check_rerun(name, tick, State(was), is_retired)
             connection.execute(_RERUN, [job_id, tick])
             detail = {"job": name, "scheduled_at": instant_text(tick), "was": State(was).word, "reason": reason}
@@ -205,8 +214,12 @@ class PostgresOperations:
 def _job(connection: psycopg.Connection[Any], job_id: int) -> tuple[str, datetime]:
     row = connection.execute(_JOB, [job_id]).fetchone()
     if row is None:
-        raise NotFound(f"there is no job with id {job_id}", hint="`sexton jobs` lists what there is")
+        raise _no_job(job_id)
     return row[0], row[1]
+
+
+def _no_job(job_id: int) -> NotFound:
+    return NotFound(f"there is no job with id {job_id}", hint="`sexton jobs` lists what there is")
 
 
 def _json(detail: object) -> str:
