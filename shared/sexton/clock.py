@@ -75,7 +75,7 @@ class _Stretch:
     peak: datetime | None = None  # None: the first stretch, which also stands for all before it
 
     def at(self, elapsed: float) -> datetime:
-        line = _EPOCH + self.offset + timedelta(seconds=elapsed)
+        line = _EPOCH + self.offset + timedelta(0, elapsed)
         if self.peak is None:
             return line
         return max(line, self.peak + timedelta(seconds=(elapsed - self.since) * _SLEW))

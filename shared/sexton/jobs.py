@@ -7,7 +7,7 @@ from it, so that a leader can hold a million jobs without a million definitions:
 * ``schedule_text``: all that decides *when* (equal texts share one computation);
 * ``firing_text``: all that decides *how a tick becomes a claim*.
 
-Workers read ``RunRules`` from the definition. Nothing here reads files, clocks
+Workers read ``RunRules`` from it (``sexton.recipes``). Nothing here reads files, clocks
 or databases.
 """
 
@@ -179,11 +179,7 @@ class JobDefinition:
         Raises ``YoungerFormat`` where a younger Sexton wrote it and meant more than this one knows.
         """
         data = json.loads(text)
-        if (needed := data.get("format", FIRST_FORMAT)) > FORMAT:
-            raise YoungerFormat(
-                f"job {data.get('name')!r} has the format {needed}, and this Sexton knows {FORMAT}",
-                hint="install the younger Sexton here too",
-            )
+        check_format(data)
         return cls(
             name=data["name"],
             schedule_parts=tuple(data["schedule"]),
@@ -261,6 +257,15 @@ class JobDefinition:
             on_worker_lost=self.on_worker_lost,
             limits=self.limits,
             ends_with_lease=self.ends_with_lease,
+        )
+
+
+def check_format(data: dict[str, Any]) -> None:
+    """Raises ``YoungerFormat`` where a younger Sexton wrote this definition and meant more than this one knows."""
+    if (needed := data.get("format", FIRST_FORMAT)) > FORMAT:
+        raise YoungerFormat(
+            f"job {data.get('name')!r} has the format {needed}, and this Sexton knows {FORMAT}",
+            hint="install the younger Sexton here too",
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -55,7 +54,7 @@ def test_the_started_write_counts_only_under_the_current_token(store: Store, row
     """Invariant 4."""
     at = rows.add(1)
     (grant,) = step(store).grants
-    assert store.grants.mark_started([replace(grant, token=grant.token + 1)]) == frozenset()
+    assert store.grants.mark_started([grant._replace(token=grant.token + 1)]) == frozenset()
     assert rows.row(1, at).started_at is None
     assert store.grants.mark_started([grant]) == {grant.token}
     started = rows.row(1, at).started_at
@@ -70,7 +69,7 @@ def test_the_started_writes_of_many_are_one(store: Store, rows: ClaimRows) -> No
     """Invariant 4: each is judged by its own token."""
     at = {job: rows.add(job) for job in range(1, 6)}
     grants = step(store).grants
-    stale = replace(grants[2], token=grants[4].token)
+    stale = grants[2]._replace(token=grants[4].token)
     wanted = [*grants[:2], stale, grants[3]]
     assert store.grants.mark_started(wanted) == {grant.token for grant in (*grants[:2], grants[3])}
     marked = {job for job, instant in at.items() if rows.row(job, instant).started_at is not None}

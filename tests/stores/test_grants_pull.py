@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -212,7 +211,7 @@ def test_contention_after_the_commit_costs_its_own_statement_alone(postgres_ledg
         (grant,) = pull(store, room=1).grants
         rows.add(2, origin=int(Origin.CATCH_UP))
         rows.add(3)
-        stale = replace(ended(grant), token=grant.token + 1_000)
+        stale = ended(grant)._replace(token=grant.token + 1_000)
         result = pull(store, results=(ended(grant), stale))
         assert result.accepted == {grant.token}
         assert 3 in jobs_of(result)

@@ -14,6 +14,7 @@ from sqlalchemy import insert
 from sexton.claims import Origin, State
 from sexton.job_rules import MissedRules
 from sexton.jobs import JobDefinition
+from sexton.recipes import recipe_of
 from sexton.store.protocol import Channel, Grant, RunResult, StepRequest, StepResult, Store
 from sexton.store.tables import revisions
 from sexton.targets import CommandTarget
@@ -86,7 +87,7 @@ def test_a_result_under_another_token_changes_nothing_and_is_counted(store: Stor
     """Invariant 4."""
     at = rows.add(1)
     (grant,) = step(store).grants
-    stale = replace(ended(grant, State.FAILED, stdout=b"late"), token=grant.token + 1000)
+    stale = ended(grant, State.FAILED, stdout=b"late")._replace(token=grant.token + 1000)
     assert step(store, stale).accepted == frozenset()
     assert rows.state(1, at) == State.RUNNING
     assert rows.runs(1, at) == []
@@ -127,7 +128,7 @@ def test_one_step_takes_good_and_stale_results_together(store: Store, rows: Clai
         rows.add(job)
     grants = step(store).grants
     results = [ended(grant) for grant in grants]
-    results[1] = replace(results[1], token=10**9)
+    results[1] = results[1]._replace(token=10**9)
     assert step(store, *results).accepted == {grant.token for grant in grants} - {grants[1].token}
 
 
@@ -271,10 +272,10 @@ def write_revision(rows: ClaimRows, job_id: int, revision: int, definition: JobD
 def test_definitions_are_found_by_job_and_revision(store: Store, rows: ClaimRows) -> None:
     definition = JobDefinition("job", ({"every_ms": 60_000},), CommandTarget(("true",)))
     write_revision(rows, 1, 1, definition)
-    write_revision(rows, 1, 2, replace(definition, queue="other"))
-    found = store.grants.definitions([(1, 2), (1, 1), (1, 3), (2, 1)])
-    assert found == {(1, 1): definition, (1, 2): replace(definition, queue="other")}
-    assert store.grants.definitions([]) == {}
+    write_revision(rows, 1, 2, replace(definition, cwd="/other"))
+    found = store.grants.recipes([(1, 2), (1, 1), (1, 3), (2, 1)])
+    assert found == {(1, 1): recipe_of(definition), (1, 2): recipe_of(replace(definition, cwd="/other"))}
+    assert store.grants.recipes([]) == {}
 
 
 # --- waking others ------------------------------------------------------------------------------------

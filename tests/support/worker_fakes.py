@@ -10,6 +10,7 @@ from typing import Any, cast
 from sexton.clock import Wakeup
 from sexton.errors import DatabaseUnreachable
 from sexton.jobs import JobDefinition
+from sexton.recipes import Recipe, recipe_of
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Grant, Renewal, RunResult, StepRequest, StepResult, StopRequests, Store
 from sexton.targets import CommandTarget
@@ -117,11 +118,11 @@ class FakeGrants:
         picked = len(granted) + (self.picked_but_kept if request.room else 0)
         return StepResult(frozenset(accepted), tuple(granted), picked, self.next_available_at, self.clock.wall())
 
-    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], JobDefinition]:
+    def recipes(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Recipe]:
         self._answer()
         if self.broken & set(keys):
             raise KeyError("a key of a newer version")
-        return {key: self.definitions_of[key] for key in keys if key in self.definitions_of}
+        return {key: recipe_of(self.definitions_of[key]) for key in keys if key in self.definitions_of}
 
     def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
         self._answer()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -150,8 +149,8 @@ def test_counts_go_both_ways(boards: tuple[Board, Board]) -> None:
 def test_the_line_of_a_run_follows_its_rules_not_its_revision_alone() -> None:
     queue = PythonQueue()
     first = an_order(1)
-    second = replace(first, grant=a_grant(2), rules=rules_for(PythonTarget("m:f"), env={"A": "1"}))
-    for order in (first, second, replace(first, grant=a_grant(3))):
+    second = first._replace(grant=a_grant(2), rules=rules_for(PythonTarget("m:f"), env={"A": "1"}))
+    for order in (first, second, first._replace(grant=a_grant(3))):
         queue.add(order, PythonTarget("m:f"), 0)
     lines = [task.line for _ in range(3) for task in queue.pop_together(0, 1, 0.0)[0]]
     assert ['{"A":"1"}' in line for line in lines] == [False, True, False]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -226,11 +225,11 @@ def test_a_grant_whose_lease_ran_out_before_it_could_start_never_starts(bench: B
     bench.give(1)
     bench.work()
     bench.grants.definitions_of[1, 2] = a_definition()
-    bench.grants.ready.append(replace(a_grant(2), revision=2))
-    original = bench.grants.definitions
-    bench.grants.definitions = raising  # type: ignore[method-assign,assignment]  # the database goes away in mid-step
+    bench.grants.ready.append(a_grant(2)._replace(revision=2))
+    original = bench.grants.recipes
+    bench.grants.recipes = raising  # type: ignore[method-assign,assignment]  # the database goes away in mid-step
     bench.work()
-    bench.grants.definitions = original  # type: ignore[method-assign]  # it is back, but too late
+    bench.grants.recipes = original  # type: ignore[method-assign]  # it is back, but too late
     bench.clock.seconds += 31
     bench.work(2)
     assert bench.execution.running == {1}
@@ -315,7 +314,7 @@ def test_an_at_most_once_run_whose_started_write_was_answered_too_late_is_given_
 def test_a_definition_that_cannot_be_read_fails_its_own_run_only(bench: Bench) -> None:
     """Invariant 9."""
     bench.grants.broken.add((1, 2))
-    bench.grants.ready += [replace(a_grant(1), revision=2), a_grant(2)]
+    bench.grants.ready += [a_grant(1)._replace(revision=2), a_grant(2)]
     bench.work(2)
     assert bench.execution.running == {2}
     (result,) = bench.grants.results
@@ -324,7 +323,7 @@ def test_a_definition_that_cannot_be_read_fails_its_own_run_only(bench: Bench) -
 
 
 def test_a_definition_that_is_gone_fails_its_run(bench: Bench) -> None:
-    bench.grants.ready.append(replace(a_grant(1), revision=9))
+    bench.grants.ready.append(a_grant(1)._replace(revision=9))
     bench.work(2)
     assert bench.outcomes() == {1: State.FAILED}
 

@@ -119,7 +119,7 @@ def test_a_job_of_a_younger_format_is_left_to_younger_workers(bench: Bench) -> N
     def raise_younger(keys: object) -> object:
         raise YoungerFormat("job 'payroll' has the format 9, and this Sexton knows 2")
 
-    bench.grants.definitions = raise_younger  # type: ignore[assignment,method-assign]  # as from_text does
+    bench.grants.recipes = raise_younger  # type: ignore[assignment,method-assign]  # as recipe_from_text does
     bench.give(1)
     bench.work(2)
     (result,) = bench.grants.results

@@ -7,7 +7,6 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from math import inf
 
@@ -70,7 +69,7 @@ def test_an_end_comes_out_as_it_went_in() -> None:
 
 
 def test_an_order_carries_what_its_outputs_must_not_show_and_where_they_are_wanted_whole() -> None:
-    run = replace(an_order(cwd="/srv", stdin="in"), secrets=(b"hunter2",))
+    run = an_order(cwd="/srv", stdin="in")._replace(secrets=(b"hunter2",))
     order = order_for(run, 3, {}, b"/spool/1", 1 << 40)
     ((_, body),) = FrameBuffer().feed(frames.run_frame(order))
     found = frames.order_in(body)
@@ -146,7 +145,7 @@ def test_a_roster_tells_what_may_have_begun_and_why_a_process_failed() -> None:
     memory = Roster.descriptor(2)
     worker, zygote = Roster(os.dup(memory), 2), Roster(memory, 2)
     assert worker.begun(1, 7) is None
-    zygote.note(1, 7, 5.5, 30.0)
+    zygote.note(1, 7, 5.5)
     assert worker.begun(1, 7) == (0, 5.5)
     worker.note_lease(1, 40.0)
     assert (zygote.lease(1), zygote.lease(0)) == (40.0, 0.0)
@@ -156,7 +155,8 @@ def test_a_roster_tells_what_may_have_begun_and_why_a_process_failed() -> None:
     assert zygote.failure(1) == (frames.NO_FOLDER, errno.ENOENT)
     assert worker.begun(1, 8) is None
     assert worker.begun(0, 7) is None
-    zygote.note(1, 8, 6.5, float("inf"))
+    zygote.note(1, 8, 6.5)
+    assert zygote.lease(1) == 40.0
     assert zygote.failure(1) == (0, 0)
     worker.close()
     zygote.close()

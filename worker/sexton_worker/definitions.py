@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from sexton.errors import DatabaseUnreachable, YoungerFormat
-from sexton.jobs import RunRules
+from sexton.recipes import Recipe
 from sexton.store.protocol import Grant, Store
 
-CACHED = 10_000
+CACHED = 20_000  # revisions, of some 800 bytes each
 
 Key = tuple[int, int]
 
@@ -22,13 +21,6 @@ class UnreadableDefinition(Exception):
     def __init__(self, message: str, *, is_younger: bool = False) -> None:
         super().__init__(message)
         self.is_younger = is_younger
-
-
-class Recipe(NamedTuple):
-    """What a run needs of its definition."""
-
-    job: str
-    rules: RunRules
 
 
 class Definitions:
@@ -59,7 +51,7 @@ class Definitions:
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Recipe | UnreadableDefinition]:
         try:
-            definitions = self._store.grants.definitions(keys)
+            read = self._store.grants.recipes(keys)
         except DatabaseUnreachable:
             raise
         except Exception as error:
@@ -67,7 +59,6 @@ class Definitions:
                 why = str(error) if isinstance(error, YoungerFormat) else f"{type(error).__name__}: {error}"
                 return {keys[0]: _unreadable(keys[0], why, is_younger=isinstance(error, YoungerFormat))}
             return {key: value for one in keys for key, value in self._read([one]).items()}
-        read = {key: Recipe(one.name, one.run_rules()) for key, one in definitions.items()}
         self._known |= read
         while len(self._known) > self._cached:
             self._known.popitem(last=False)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sexton.jobs import RunRules
 from sexton.store.protocol import Grant
 from sexton_worker.core.runs import EndedRun, StopReason
 
 
-@dataclass(frozen=True, slots=True)
-class RunOrder:
+class RunOrder(NamedTuple):
     """A grant to be run. ``deadline`` (UTC, database time) is what the job is told; ``rules.max_runtime`` counts
     from the start. ``begin_by`` (elapsed seconds): after that the claim's lease may be another's.
 
@@ -24,8 +22,12 @@ class RunOrder:
     rules: RunRules
     deadline: datetime
     begin_by: float = float("inf")
-    secrets: tuple[bytes, ...] = field(default=(), repr=False)
+    secrets: tuple[bytes, ...] = ()
     peer: str = ""
+
+    def __repr__(self) -> str:
+        """Without what is secret."""
+        return f"RunOrder({self.grant!r}, {self.job!r})"
 
     @property
     def token(self) -> int:

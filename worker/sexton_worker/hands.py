@@ -10,24 +10,16 @@ Belongs to one loop, and asks nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sexton.claims import State
 from sexton.clock import Clock
-from sexton.jobs import RunRules
+from sexton.recipes import Recipe
 from sexton.store.protocol import Grant, RunResult
-from sexton_worker.core.completion import conclude, storable
+from sexton_worker.core.completion import SUCCEEDED, conclude, has_succeeded, storable
 from sexton_worker.core.runs import EndedRun
-from sexton_worker.definitions import Recipe
 from sexton_worker.execution import RunOrder
 from sexton_worker.worker_time import WorkerTime
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    grant: Grant
-    rules: RunRules
 
 
 class Hands:
@@ -38,7 +30,7 @@ class Hands:
         self._time = time
         self._draw = draw
         self.granted: dict[int, Grant] = {}
-        self.running: dict[int, Running] = {}
+        self.running: dict[int, RunOrder] = {}
         self.unsent: dict[int, RunResult] = {}
         self.unsent_since = 0.0  # elapsed seconds; not before
         self.ended_at = clock.elapsed()  # when a run ended last, or the first one of all began
@@ -63,15 +55,16 @@ class Hands:
         del self.granted[grant.token]
         if not self.running:
             self.ended_at = self._clock.elapsed()
-        self.running[grant.token] = Running(grant, recipe.rules)
-        return RunOrder(grant, recipe.job, recipe.rules, now + recipe.rules.max_runtime, until)
+        job, rules = recipe
+        order = self.running[grant.token] = RunOrder(grant, job, rules, now + rules.max_runtime, until)
+        return order
 
     def end(self, ended: EndedRun) -> bool:
         """The run has ended, and its result is to be sent; false if it is not here."""
-        running = self.running.pop(ended.token, None)
-        if running is None:
+        order = self.running.pop(ended.token, None)
+        if order is None:
             return False
-        self.unsent[ended.token] = self._result(running, ended)
+        self.unsent[ended.token] = self._result(order, ended)
         self.ended_at = self._clock.elapsed()
         return True
 
@@ -111,30 +104,33 @@ class Hands:
                 refused.append(result)
         return refused
 
-    def _result(self, running: Running, ended: EndedRun) -> RunResult:
-        grant, finished_at = running.grant, self._time.instant(ended.ended)
-        verdict = conclude(
-            ended,
-            running.rules,
-            retries_used=grant.retries,
-            at_most_once=grant.at_most_once,
-            finished_at=finished_at,
-            draw=self._draw(),
-        )
-        return RunResult(
-            job_id=grant.job_id,
-            scheduled_at=grant.scheduled_at,
-            token=grant.token,
-            attempt=grant.attempt,
-            outcome=verdict.outcome,
-            finished_at=finished_at,
-            started_at=None if ended.started is None else self._time.instant(ended.started),
-            exit_code=ended.exit_code,
-            error=storable(verdict.error),
-            retry_at=verdict.retry_at,
-            uses_retry=verdict.uses_retry,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            stdout_bytes=ended.stdout_bytes,
-            stderr_bytes=ended.stderr_bytes,
+    def _result(self, order: RunOrder, ended: EndedRun) -> RunResult:
+        grant, finished_at = order.grant, self._time.instant(ended.ended)
+        if has_succeeded(ended, order.rules):
+            verdict = SUCCEEDED
+        else:
+            verdict = conclude(
+                ended,
+                order.rules,
+                retries_used=grant.retries,
+                at_most_once=grant.at_most_once,
+                finished_at=finished_at,
+                draw=self._draw(),
+            )
+        return RunResult(  # by place, as for each run: by name it would take several times as long
+            grant.job_id,
+            grant.scheduled_at,
+            grant.token,
+            grant.attempt,
+            verdict.outcome,
+            finished_at,
+            None if ended.started is None else self._time.instant(ended.started),
+            ended.exit_code,
+            storable(verdict.error),
+            verdict.retry_at,
+            verdict.uses_retry,
+            ended.stdout,
+            ended.stderr,
+            ended.stdout_bytes,
+            ended.stderr_bytes,
         )

@@ -27,13 +27,14 @@ import structlog
 from sexton.claims import State
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
+from sexton.recipes import Recipe
 from sexton.store.protocol import StepRequest, StepResult, Store
 from sexton_worker.absence import Absence
 from sexton_worker.core import pull_policy
 from sexton_worker.core.machine_faults import NO_SPELL
 from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
-from sexton_worker.definitions import Definitions, Recipe, UnreadableDefinition
+from sexton_worker.definitions import Definitions, UnreadableDefinition
 from sexton_worker.execution import Execution
 from sexton_worker.hands import Hands
 from sexton_worker.lease_book import LeaseBook

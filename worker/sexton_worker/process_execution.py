@@ -7,7 +7,6 @@ over which another thread watches (``targets/python_runs.py``); requests and Cel
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -149,7 +148,7 @@ class ProcessExecution:
 
     def _tell(self, ended: EndedRun) -> None:
         if (hidden := self._hidden.pop(ended.token, None)) and ended.error:
-            ended = dataclasses.replace(ended, error=SecretMask(hidden).hide_in_text(ended.error))
+            ended = ended._replace(error=SecretMask(hidden).hide_in_text(ended.error))
         whole = self._whole.pop(ended.token, None)
         if whole is not None and self._wholes is not None:
             self._wholes.carry(ended, whole)

@@ -39,7 +39,11 @@ class Verdict:
     uses_retry: bool = False
 
 
-_SUCCEEDED = Verdict(State.SUCCEEDED)
+SUCCEEDED = Verdict(State.SUCCEEDED)
+
+
+def has_succeeded(ended: EndedRun, rules: RunRules) -> bool:
+    return ended.ending is Ending.EXITED and ended.exit_code in rules.success_codes
 
 
 def conclude(
@@ -52,9 +56,9 @@ def conclude(
     draw: float,
 ) -> Verdict:
     """What the end of a run means for its claim. ``draw`` in [0, 1) decides the jitter of its delay."""
+    if has_succeeded(ended, rules):
+        return SUCCEEDED
     match ended.ending:
-        case Ending.EXITED if ended.exit_code in rules.success_codes:
-            return _SUCCEEDED
         case Ending.EXITED | Ending.RAISED | Ending.NOT_STARTED:
             outcome = State.FAILED
         case Ending.TIMED_OUT:

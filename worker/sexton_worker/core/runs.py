@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class StopReason(StrEnum):
@@ -41,8 +42,7 @@ class Spooled:
     stderr_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class EndedRun:
+class EndedRun(NamedTuple):
     """The end of the run that had ``token``.
 
     ``started`` and ``ended`` are elapsed seconds; ``started`` None: nothing ran. A process that a signal ended

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import fcntl
 import os
 import struct
@@ -78,8 +77,7 @@ class Outputs:
         with self._lock:
             for tail in self._tails:
                 tail.finish()
-        return dataclasses.replace(
-            ended,
+        return ended._replace(
             stdout=self.stdout.kept(),
             stderr=self.stderr.kept(),
             stdout_bytes=self.stdout.total,

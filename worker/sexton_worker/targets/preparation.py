@@ -55,7 +55,7 @@ class Preparation:
             return order
         values = self._read(names)
         full = {name: _filled(text, values) for name, text in env.items()}
-        return dataclasses.replace(order, rules=dataclasses.replace(order.rules, env=full), secrets=_bytes(values))
+        return order._replace(rules=dataclasses.replace(order.rules, env=full), secrets=_bytes(values))
 
     def _request(self, order: RunOrder, target: HttpTarget) -> tuple[RunOrder, PythonTarget]:
         texts = (target.url, *target.headers.values(), target.body or "")
@@ -120,7 +120,7 @@ class Preparation:
                 if len(self._known) > CACHED:
                     self._known.popitem(last=False)
         _, rules, call, peer = known
-        return dataclasses.replace(order, rules=rules, secrets=_bytes(secrets, masks), peer=peer), call
+        return order._replace(rules=rules, secrets=_bytes(secrets, masks), peer=peer), call
 
     def _read(self, names: Sequence[str]) -> dict[str, str]:
         return {name: self._secrets.read(name) for name in names}

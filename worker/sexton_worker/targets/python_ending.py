@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 import threading
 from collections.abc import Callable
@@ -29,8 +28,7 @@ def ended_run(token: int, started: float, ended: float, end: dict[str, Any] | No
     if end is None:
         return told
     ending = Ending(end["ending"])
-    return dataclasses.replace(
-        told,
+    return told._replace(
         ending=ending,
         started=None if ending is Ending.NOT_STARTED else started,
         exit_code=end["exit_code"],
@@ -43,7 +41,7 @@ def died(order: RunOrder, code: int, outputs: Outputs, started: float, ended: fl
     """The run was in a process that ended by itself, or by its job, with this code. Outputs as above."""
     told = ended_run(order.token, started, ended, None, outputs)
     error = f"the job's process died in mid-run: {end_of(code)}"
-    return dataclasses.replace(told, ending=Ending.RAISED, exit_code=code, error=error)
+    return told._replace(ending=Ending.RAISED, exit_code=code, error=error)
 
 
 def cut(order: RunOrder, told: EndedRun, why: int) -> EndedRun:
@@ -52,7 +50,7 @@ def cut(order: RunOrder, told: EndedRun, why: int) -> EndedRun:
     code = told.exit_code or 0
     ending = Ending.LEASE_LOST if why == CUT_WITH_LEASE else Ending.TIMED_OUT
     how = why_stopped(order, ending, code, is_killed=code == 128 + signal.SIGKILL)
-    return dataclasses.replace(told, ending=ending, error=f"{how}, while the worker was frozen")
+    return told._replace(ending=ending, error=f"{how}, while the worker was frozen")
 
 
 def see_off(child: PythonChild, order: RunOrder, ending: Ending, started: float, clock: Clock) -> EndedRun:
@@ -123,4 +121,4 @@ class Leaving:
             del self._children[task.token]
             code, now = child.end(), self._clock.elapsed()
             structlog.get_logger("sexton.worker.execution").warning("python.no_thread", error=str(error))
-            self._over(dataclasses.replace(died(task.order, code, child.outputs, started, now), ending=ending))
+            self._over(died(task.order, code, child.outputs, started, now)._replace(ending=ending))

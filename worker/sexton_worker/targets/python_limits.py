@@ -6,7 +6,6 @@ processor time, which is the run's.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import resource
@@ -59,4 +58,4 @@ def why_limited(order: RunOrder, ended: EndedRun) -> EndedRun:
         why = f"; its limit memory is {limits.memory >> 20} MiB"
     else:
         return ended
-    return dataclasses.replace(ended, error=ended.error + why)
+    return ended._replace(error=ended.error + why)

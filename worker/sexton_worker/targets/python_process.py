@@ -24,7 +24,6 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sexton.job_rules import NO_LIMITS
 from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.core.secret_masks import forms_of_all
 from sexton_worker.execution import RunOrder
@@ -49,19 +48,14 @@ class Task:
     line: str
     function: str
     arrival: int
-    most_together: int = 1
     is_alone: bool = False
     tries: int = 0
     ends_with_lease: bool = False
+    is_limited: bool = False  # it needs a process of its own
 
     @property
     def token(self) -> int:
         return self.order.grant.token
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether it needs a process of its own."""
-        return self.order.rules.limits != NO_LIMITS
 
     @property
     def longest(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from sexton.job_rules import NO_LIMITS
 from sexton.targets import PythonTarget
 from sexton_worker.core.chunks import Durations, share
 from sexton_worker.core.turns import enter
@@ -31,9 +32,10 @@ class PythonQueue:
     def add(self, order: RunOrder, target: PythonTarget, arrival: int) -> None:
         """Raises TypeError or ValueError for arguments that are no JSON."""
         line = self._requests.line(order, target)
-        once, leased = order.grant.at_most_once, order.ends_with_lease
+        once, limits = order.grant.at_most_once, order.rules.limits
         alike = f"{target.reference} {order.peer}" if order.peer else target.reference
-        task = Task(order, line, alike, arrival, is_alone=once, ends_with_lease=leased)
+        is_limited = limits is not NO_LIMITS and limits != NO_LIMITS  # the first is so of most, and costs nothing
+        task = Task(order, line, alike, arrival, once, 0, order.ends_with_lease, is_limited)
         enter(self._limited if task.is_limited else self._waiting, task)
 
     def again(self, tasks: Sequence[Task]) -> None:

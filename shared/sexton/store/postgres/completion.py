@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import psycopg
@@ -21,6 +22,7 @@ from sexton.store.protocol import RunResult
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # stands for null in arrays, whose types then never change
 _NO_CODE = -(2**31)
+_CLAIM = attrgetter("job_id", "scheduled_at")
 
 # `back`: to the queue again. A run that was asked to stop is not retried: it counts as cancelled (7).
 _BACK = "(d.outcome = 0 AND NOT c.cancel_requested)"
@@ -117,22 +119,24 @@ def complete(
 
     Sorted by claim, so that writers of several claims lock them in one order.
     """
-    ordered = sorted(results, key=lambda result: (result.job_id, result.scheduled_at))
-    jobs = arrays.big_ints([result.job_id for result in ordered])
-    ticks = arrays.instants([result.scheduled_at for result in ordered])
+    ordered = sorted(results, key=_CLAIM)
+    job_ids, at, tokens, _, outcomes, finished, started, codes, errors, retries, uses, _, _, *sizes = zip(
+        *ordered, strict=True
+    )  # in the order of the fields of a result
+    jobs, ticks = arrays.big_ints(job_ids), arrays.instants(at)
     arguments: dict[str, object] = {
         "jobs": jobs,
         "ticks": ticks,
-        "tokens": arrays.big_ints([result.token for result in ordered]),
-        "outcomes": arrays.small_ints([result.outcome for result in ordered]),
-        "started": arrays.instants([result.started_at or _NEVER for result in ordered]),
-        "finished": arrays.instants([result.finished_at for result in ordered]),
-        "codes": arrays.ints([_NO_CODE if result.exit_code is None else result.exit_code for result in ordered]),
-        "errors": arrays.texts([result.error for result in ordered]),
-        "retries": arrays.instants([result.retry_at or _NEVER for result in ordered]),
-        "uses": arrays.booleans([result.uses_retry for result in ordered]),
-        "stdout": arrays.big_ints([result.stdout_bytes for result in ordered]),
-        "stderr": arrays.big_ints([result.stderr_bytes for result in ordered]),
+        "tokens": arrays.big_ints(tokens),
+        "outcomes": arrays.small_ints(outcomes),
+        "started": arrays.instants([instant or _NEVER for instant in started]),
+        "finished": arrays.instants(finished),
+        "codes": arrays.ints([_NO_CODE if code is None else code for code in codes]),
+        "errors": arrays.texts(errors),
+        "retries": arrays.instants([instant or _NEVER for instant in retries]),
+        "uses": arrays.booleans(uses),
+        "stdout": arrays.big_ints(sizes[0]),
+        "stderr": arrays.big_ints(sizes[1]),
         "never": _NEVER,
         "worker": worker_id,
     }

@@ -28,7 +28,7 @@ import psycopg
 
 from sexton.claims import State
 from sexton.job_formats import FORMAT
-from sexton.jobs import JobDefinition
+from sexton.recipes import Recipe, recipe_from_text
 from sexton.store.postgres import arrays, completion, leases, parking, slot_groups
 from sexton.store.postgres.pull import Pulled, grants_of, look_ahead, plan_by_index, pull, pull_paced, together
 from sexton.store.postgres.ruled_queues import RuledQueues
@@ -185,12 +185,12 @@ class PostgresGrants:
 
     # --- a run --------------------------------------------------------------------------------------
 
-    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], JobDefinition]:
+    def recipes(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Recipe]:
         if not keys:
             return {}
         with self._connection.autocommit() as connection:
             rows = connection.execute(_DEFINITIONS, ([key[0] for key in keys], [key[1] for key in keys])).fetchall()
-        return {(job_id, revision): JobDefinition.from_text(text) for job_id, revision, text in rows}
+        return {(job_id, revision): recipe_from_text(text) for job_id, revision, text in rows}
 
     def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
         ordered = sorted(grants, key=lambda grant: (grant.job_id, grant.scheduled_at))

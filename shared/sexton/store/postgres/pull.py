@@ -258,17 +258,8 @@ def grants_of(cursor: RawCursor[Any]) -> Pulled:
 
 def grant_of(row: tuple[Any, ...]) -> Grant:
     """The grant of a row of ``GRANT_COLUMNS``."""
+    job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, *others = row[:12]
+    jitter = timedelta(milliseconds=jitter_ms) if jitter_ms else _NO_JITTER
     return Grant(
-        job_id=row[0],
-        scheduled_at=row[1],
-        revision=row[2],
-        origin=_ORIGINS[row[3]],
-        token=row[4],
-        attempt=row[5],
-        retries=row[6],
-        slot=row[7],
-        jitter=timedelta(milliseconds=row[8]) if row[8] else _NO_JITTER,
-        at_most_once=row[9],
-        lease_expires_at=row[10],
-        priority=row[11],
-    )
+        job_id, scheduled_at, revision, _ORIGINS[origin], token, attempt, retries, slot, jitter, *others
+    )  # by place: there is one of them for each run
