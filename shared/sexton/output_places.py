@@ -26,12 +26,15 @@ class FolderPlace:
     def __init__(self, base: str) -> None:
         self.base = base.rstrip("/") or "/"
 
-    def put(self, file: bytes, place: str) -> None:
-        """Copy ``file`` to ``place`` below the base: whole, or not at all. Raises OSError."""
+    def put(self, file: bytes, place: str, note: bytes = b"") -> None:
+        """Copy ``file``, and ``note`` after it, to ``place`` below the base: whole, or not at all. Raises OSError."""
         target = Path(self.base, place)
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f"{target.name}.part")
         shutil.copyfile(os.fsdecode(file), part)
+        if note:
+            with part.open("ab") as opened:
+                opened.write(note)
         os.replace(part, target)
 
     def read(self, place: str) -> Iterator[bytes]:
@@ -48,12 +51,17 @@ class FsspecPlace:
         self.base = base.rstrip("/")
         self._files, self._root = _file_system(base)
 
-    def put(self, file: bytes, place: str) -> None:
-        """Copy ``file`` to ``place`` below the base. Raises whatever its library does."""
+    def put(self, file: bytes, place: str, note: bytes = b"") -> None:
+        """Copy ``file``, and ``note`` after it, to ``place`` below the base. Raises whatever its library does."""
         target = f"{self._root.rstrip('/')}/{place}"
         if self._has_folders():
             self._files.makedirs(target.rpartition("/")[0], exist_ok=True)
-        self._files.put_file(os.fsdecode(file), target)
+        if not note:
+            self._files.put_file(os.fsdecode(file), target)
+            return
+        with open(file, "rb") as spooled, self._files.open(target, "wb") as opened:
+            shutil.copyfileobj(spooled, opened, _PIECE)
+            opened.write(note)
 
     def read(self, place: str) -> Iterator[bytes]:
         """What lies there, in pieces. Raises whatever its library does."""

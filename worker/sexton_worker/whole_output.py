@@ -54,9 +54,13 @@ class Keeper(Protocol):
 
     base: str
 
-    def put(self, file: bytes, place: str) -> None:
-        """Copy this file to that place below the base. Raises whatever its library does."""
+    def put(self, file: bytes, place: str, note: bytes = b"") -> None:
+        """Copy this file, and the note after it, to that place below the base. Raises whatever its library does."""
         ...
+
+
+class _SpoolGone(Exception):
+    """A file that was to be carried is no longer there."""
 
 
 @dataclass(slots=True)
@@ -80,6 +84,7 @@ class Carrier:
 
     def __init__(self, keeper: Keeper, limit: int, note: Callable[[int, str], bool], clock: Clock) -> None:
         self._keeper = keeper
+        self._limit = limit
         self._most = MOST_WAITING * limit
         self._note = note
         self._clock = clock
@@ -94,6 +99,10 @@ class Carrier:
     def carry(self, ended: EndedRun, run: WholeRun) -> None:
         """Take the files of a run that has ended."""
         spooled, now = ended.spooled, self._clock.elapsed()
+        sizes = (0, 0) if spooled is None else (spooled.stdout_size, spooled.stderr_size)
+        if any(size < min(total, self._limit) for size, total in zip(sizes, _totals(ended), strict=True)):
+            why = "not all of it could be written down on this worker's disk"
+            self._tell_lost(run, why, bytes=sum(_totals(ended)), kept=sum(sizes))
         if spooled is None:
             return
         missing = (ended.stdout_bytes - spooled.stdout_size, ended.stderr_bytes - spooled.stderr_size)
@@ -155,6 +164,9 @@ class Carrier:
             try:
                 self._put(parcel)
             except Exception as error:  # whatever the store's library raises
+                if isinstance(error, _SpoolGone):
+                    self._lose(parcel, f"its file on this worker's disk is gone ({error})")
+                    return True
                 if not self._is_away:
                     self._log.warning("output.store_away", store=self._keeper.base, error=f"{error}")
                 self._is_away = True
@@ -179,13 +191,21 @@ class Carrier:
         ):
             if not size:
                 continue
-            if missing > 0 and os.path.getsize(file) == size:
-                with open(file, "ab") as opened:
-                    opened.write(b"\n[... %d bytes not kept, for output_limit ...]\n" % missing)
-            self._keeper.put(file, f"{parcel.run.place}.{name}")
+            if not os.path.exists(file):
+                raise _SpoolGone(os.fsdecode(file))
+            why = b"output_limit" if size >= self._limit else b"this worker's disk took no more"
+            note = b"\n[... %d bytes not kept, for %s ...]\n" % (missing, why) if missing > 0 else b""
+            self._keeper.put(file, f"{parcel.run.place}.{name}", note)
 
     def _lose(self, parcel: _Parcel, why: str) -> None:
         if not parcel.is_put:
-            run = parcel.run
-            self._log.error("output.lost", job=run.job, tick=run.scheduled_at.isoformat(), token=run.token, why=why)
+            self._tell_lost(parcel.run, why)
             discard(parcel.spooled)
+
+    def _tell_lost(self, run: WholeRun, why: str, **more: int) -> None:
+        tick = run.scheduled_at.isoformat()
+        self._log.error("output.lost", job=run.job, tick=tick, token=run.token, why=why, **more)
+
+
+def _totals(ended: EndedRun) -> tuple[int, int]:
+    return ended.stdout_bytes, ended.stderr_bytes
