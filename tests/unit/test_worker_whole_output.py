@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
+import shutil
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -84,7 +88,7 @@ class Away:
         self.is_there = False
         self.tries = 0
 
-    def put(self, file: bytes, place: str) -> None:
+    def put(self, file: bytes, place: str, note: bytes = b"") -> None:
         self.tries += 1
         if not self.is_there:
             raise ConnectionError("no route")
@@ -233,3 +237,83 @@ def test_a_full_disk_costs_what_does_not_fit(scene: Scene) -> None:
     os.symlink("/dev/full", full.path)  # O_EXCL refuses what is there already
     full.write(b"x")
     assert (full.written, full.close()) == (0, 0)
+
+
+@contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """No file of this process grows beyond this size, as on a disk that is full."""
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_what_did_fit_on_a_full_disk_is_carried_with_a_word_about_the_rest(scene: Scene) -> None:
+    kept = place_at("memory://full-disk")  # has room
+    with structlog.testing.capture_logs() as logs, files_up_to(4), carrying(scene, kept) as carrier:
+        carrier.carry(scene.ended(7, b"0123456"), a_run(7))
+        eventually(lambda: scene.notes, LONG, "it is noted")
+    whole = b"".join(read_whole(f"{scene.notes[7]}.stdout"))
+    assert whole == b"0123\n[... 3 bytes not kept, for this worker's disk took no more ...]\n"
+    assert [(entry["event"], entry["token"], entry["kept"]) for entry in logs] == [("output.lost", 7, 4)]
+    assert scene.files() == []
+
+
+def test_what_did_not_fit_at_all_leaves_no_file_and_is_told(scene: Scene) -> None:
+    with structlog.testing.capture_logs() as logs, files_up_to(0), carrying(scene, Away()) as carrier:
+        ended = scene.ended(7, b"0123456")
+        assert scene.files() == []
+        carrier.carry(ended._replace(spooled=None), a_run(7))
+    assert [(entry["event"], entry["bytes"], entry["kept"]) for entry in logs] == [("output.lost", 7, 0)]
+
+
+def test_a_file_that_somebody_deleted_is_lost_at_once_and_not_the_store_s_fault(scene: Scene) -> None:
+    store = Away()
+    with structlog.testing.capture_logs() as logs, carrying(scene, store) as carrier:
+        ended = scene.ended(7, b"x")
+        shutil.rmtree(scene.room.folder)
+        carrier.carry(ended, a_run(7))
+        eventually(lambda: logs, LONG, "it is told")
+    assert [entry["event"] for entry in logs] == ["output.lost"]
+    assert store.tries == 0
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_folder_that_who_cleans_up_deleted_is_made_again(scene: Scene, is_known: bool) -> None:
+    made_before = scene.room.files()
+    shutil.rmtree(scene.room.folder.parent)
+    file, _ = scene.room.files() if is_known else made_before
+    file.write(b"second\n")
+    assert file.close() == len(b"second\n")
+    for folder in (scene.room.folder, scene.room.folder.parent):
+        assert folder.stat().st_mode & 0o777 == 0o700
+    if is_known:
+        another = SpoolRoom(10, scene.room.folder.parent.parent)  # takes it for no killed worker's
+        another.close()
+        assert scene.room.folder.exists()
+
+
+def test_a_worker_that_starts_beside_another_never_works_in_a_folder_that_is_being_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[SpoolRoom] = []
+    flock = fcntl.flock
+
+    def flock_late(descriptor: int, how: int) -> None:
+        if not others:
+            monkeypatch.setattr(fcntl, "flock", flock)
+            others.append(SpoolRoom(10, tmp_path))
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock_late)
+    room = SpoolRoom(10, tmp_path)
+    file, _ = room.files()
+    assert (room.folder / "lock").exists()
+    file.write(b"x")
+    assert file.close() == 1
+    for one in (room, *others):
+        one.close()
