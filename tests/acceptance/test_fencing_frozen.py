@@ -71,6 +71,7 @@ def test_a_frozen_worker_that_wakes_up_writes_where_nothing_guards_and_nowhere_e
     assert settled_by(users, GUARDED) == run.token
     assert settled_by(users, UNGUARDED) == old, "this is what the fence is for"
 
+    refused = trial.rows.counter("stale_results")  # on a slow machine the second may have lost a lease too
     first.thaw_tree()
-    eventually(lambda: trial.rows.counter("stale_results") == 1, LONG, "its result is refused too, and counted")
+    eventually(lambda: trial.rows.counter("stale_results") > refused, LONG, "its result is refused too, and counted")
     assert trial.states(job) == [State.SUCCEEDED]

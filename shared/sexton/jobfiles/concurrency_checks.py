@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from sexton.errors import Problem
 from sexton.jobfiles.problems import shown
-from sexton.store.protocol import CurrentJob
 
 if TYPE_CHECKING:
     from sexton.jobfiles.load import LoadedJob
+    from sexton.store.protocol import CurrentJob
 
 
 def two_limits_within(jobs: Iterable[LoadedJob]) -> Iterator[Problem]:
