@@ -77,7 +77,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def runs(folder: Path) -> Iterator[Runs]:
+def elders() -> set[int]:
+    """What other tests left running below this process: no job's."""
+    return set(reaper.descendants(os.getpid()))
+
+
+@pytest.fixture(scope="module")
+def runs(folder: Path, elders: set[int]) -> Iterator[Runs]:
     """One worker's processes for all cases: what one of them spoils, the next would meet."""
     before = open_in(os.getpid())
     with Runs(slots=3, environment={"TMPDIR": str(folder)}) as runs:
@@ -97,7 +103,9 @@ def target_of(kind: str, job: str, *arguments: str) -> Target:
 
 @pytest.mark.parametrize("kind", ["command", "python"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.job)
-def test_a_hostile_job(runs: Runs, case: Case, kind: str, folder: Path, soak: float, tmp_path: Path) -> None:
+def test_a_hostile_job(
+    runs: Runs, case: Case, kind: str, folder: Path, elders: set[int], soak: float, tmp_path: Path
+) -> None:
     zygote = zygote_of(os.getpid())
     before = descriptors(zygote)
     megabytes = 1000 if soak and case.megabytes else case.megabytes
@@ -121,7 +129,7 @@ def test_a_hostile_job(runs: Runs, case: Case, kind: str, folder: Path, soak: fl
     check(ended, case, kind, megabytes)
     assert not [pid for pid in noted(note) if is_alive(pid)]
     assert runs.run(target_of(kind, "raise_system_exit"), env={"PYTHONPATH": str(ROOT)}, cwd=str(ROOT)).exit_code == 3
-    eventually(lambda: strangers(zygote) == [], LONG, "only the zygote and warm processes are left")
+    eventually(lambda: strangers(zygote, elders) == [], LONG, "only the zygote and warm processes are left")
     eventually(lambda: descriptors(zygote) == before, LONG, "no descriptor is left")
     assert zygote_of(os.getpid()) == zygote
     assert list(folder.iterdir()) == []
@@ -184,9 +192,9 @@ def descriptors(zygote: int) -> tuple[int, int]:
     return len(open_in(zygote)) - OF_A_WATCHED * children, len(open_in(os.getpid())) - OF_A_CHILD * children
 
 
-def strangers(zygote: int) -> list[bytes]:
+def strangers(zygote: int, elders: set[int]) -> list[bytes]:
     """What runs below this process and is neither its zygote nor a Python process at rest."""
-    expected = {zygote, *children_of(os.getpid(), "python_child"), *reapers()}
+    expected = {*elders, zygote, *children_of(os.getpid(), "python_child"), *reapers()}
     found = []
     for pid in set(reaper.descendants(os.getpid())) - expected:
         with contextlib.suppress(OSError):
