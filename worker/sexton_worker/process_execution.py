@@ -157,7 +157,7 @@ class ProcessExecution:
         self._ended.append(ended)
 
     def _begin_waiting(self) -> None:
-        """Fill the free slots, oldest first."""
+        """Fill the free slots, oldest first; what waits behind commands alone may be sent ahead."""
         while self._slots.free > 0:
             python, command = self._python.next_arrival(), self._commands.next_arrival()
             if command is not None and (python is None or command < python):
@@ -166,5 +166,6 @@ class ProcessExecution:
                 self._python.begin_next()
             else:
                 break
+        self._commands.send_ahead(self._python.next_arrival())
         self._commands.flush()
         self._python.top_up(self._commands.next_arrival())

@@ -45,7 +45,6 @@ def order_for(
         begin_by=run.begin_by,
         max_runtime=rules.max_runtime.total_seconds(),
         kill_after=rules.kill_after.total_seconds(),
-        lease=run.begin_by if run.ends_with_lease else float("inf"),
         cwd=None if rules.cwd is None else _bytes(rules.cwd),
         stdin=None if rules.stdin is None else rules.stdin.encode(),
         memory=frames.UNLIMITED if limits.memory is None else limits.memory,

@@ -1,8 +1,12 @@
 """The ``command`` and ``shell`` targets: all command runs of a worker, over its zygote, watched by one thread.
 
-    waiting ──sent──▶ the zygote's ──told of──▶ ended
-       ▲                 │  └──the zygote was lost, and it had begun──▶ what is left is ended ──▶ ended, fate unknown
-       └─ it had not ────┘
+    waiting ──sent, or sent ahead──▶ the zygote's ──told of──▶ ended
+       ▲                                │  └──the zygote was lost, and it had begun──▶ what is left is ended ──▶ ended,
+       └─ taken back; it had not begun ─┘                                                                  fate unknown
+
+What is sent begins in a slot that was free. What is sent *ahead* (``zygote/ahead.py``) has none yet: it gets that of
+the next run of the zygote's that ends, without a word of this side's, and can be taken back until then. So it is taken
+back when an urgent run comes, when a slot of another kind becomes free, and when it is to be stopped or recalled.
 
 The zygote starts the commands, drains them, and keeps their time (``sexton_worker/zygote``). Everything here happens
 under the execution's lock, except waiting for it and ending what a lost one left.
@@ -36,21 +40,24 @@ from sexton_worker.targets.zygote_keeper import PING_SECONDS, ZygoteKeeper
 from sexton_worker.targets.zygote_link import ZygoteLink
 from sexton_worker.targets.zygote_loss import Lost, end_lost
 from sexton_worker.zygote import frames
+from sexton_worker.zygote.ahead import MOST_BYTES
 from sexton_worker.zygote.frames import Seen
 from sexton_worker.zygote.spool_file import STDERR, STDOUT
 
 MOST_TRIES = 3  # zygotes that were lost before they began the run
 CLOSE_SECONDS = 15.0
 LEASE_SECONDS = 1.0
+MOST_AHEAD = 32  # orders: what the shortest runs take while this process waits for a processor
 
 
 class _Waiting:
-    __slots__ = ("arrival", "order", "tries")
+    __slots__ = ("arrival", "is_large", "order", "tries")
 
     def __init__(self, order: RunOrder, arrival: int) -> None:
         self.order = order
         self.arrival = arrival
         self.tries = 0
+        self.is_large = False  # too large to be sent ahead
 
 
 class _Sent:
@@ -92,13 +99,16 @@ class CommandRuns:
         self._note_seen = seen
         self._waiting: deque[_Waiting] = deque()
         self._sent: dict[int, _Sent] = {}  # by token, as below
+        self._lent = 0  # slots that the zygote has; what more was sent was sent ahead, or has ended unheard
+        self._last_ahead = float("-inf")  # the last turn that was sent ahead
         self._vanishing: set[int] = set()  # whose zygote was lost
-        self._places = list(range(slots.free))
+        places = slots.free + MOST_AHEAD
+        self._places = list(range(places))
         self._asked_at = 0.0
         self._is_closed = False
         self._log = structlog.get_logger("sexton.worker.execution")
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self.zygote = ZygoteKeeper(clock, slots.free)
+        self.zygote = ZygoteKeeper(clock, places)
         self._thread = threading.Thread(target=self._serve, name="sexton commands", daemon=True)
         self._thread.start()
 
@@ -106,36 +116,81 @@ class CommandRuns:
 
     def add(self, order: RunOrder, arrival: int) -> None:
         """One more that waits; ``next_arrival`` and ``begin_next`` give it a slot in its turn."""
+        if arrival < self._last_ahead:
+            self._take_back()
         enter(self._waiting, _Waiting(order, arrival))
 
     def next_arrival(self) -> int | None:
         """When the first that waits came; None: there is none."""
+        if self._slots.free > 0 and len(self._sent) > self._lent:
+            self._take_back(1)
         return self._waiting[0].arrival if self._waiting else None
 
     def begin_next(self) -> None:
         """Use one free slot for the first that waits; it goes out with ``flush``."""
         waiting = self._waiting.popleft()
+        had_none = self.zygote.present is None
+        if (sent := self._frame_of(waiting)) is None:
+            return
+        link, frame = sent
+        link.post(frame)
+        self._lent += 1
+        self._slots.free -= 1
+        if had_none:
+            self._ring()
+
+    def send_ahead(self, before: int | None) -> None:
+        """Let the zygote have some of those that came before this arrival, if it has runs that will end."""
+        while self._lent and self._waiting and len(self._sent) - self._lent < MOST_AHEAD:
+            waiting = self._waiting[0]
+            if waiting.is_large or (before is not None and before < waiting.arrival):
+                return
+            self._waiting.popleft()
+            if (sent := self._frame_of(waiting)) is None:
+                continue
+            link, frame = sent
+            if not link.send_ahead(frame):
+                waiting.is_large = len(frame) > MOST_BYTES
+                self._unsend(waiting.order.token)
+                return
+            self._last_ahead = waiting.arrival
+
+    def _frame_of(self, waiting: _Waiting) -> tuple[ZygoteLink, bytes] | None:
+        """The zygote, and what it is to be sent, which counts as sent; None: it ends without that."""
         order, now = waiting.order, self._clock.elapsed()
         if now >= order.begin_by:
             self._tell(stopped_before(order, now, StopReason.LEASE_LOST))
-            return
+            return None
         place = self._places[-1]
         spool, limit = (None, 0) if self._room is None else (self._room.path(), self._room.limit)
         try:
             frame = frames.run_frame(order_for(order, place, self._clean, spool, limit))
-            had_none = self.zygote.present is None
-            self.zygote.link().post(frame)
+            link = self.zygote.link()
         except (ValueError, struct.error, frames.FrameTooLarge) as error:
             self._tell(not_started(order, now, _unsayable(order, error)))
-            return
+            return None
         except OSError as error:
             self._tell(machine_fault(order, now, str(error)))
-            return
+            return None
         self._places.pop()
-        self._slots.free -= 1
         self._sent[order.token] = _Sent(waiting, place, spool)
-        if had_none:
-            self._ring()
+        link.note_lease(place, order.begin_by if order.ends_with_lease else float("inf"))
+        return link, frame
+
+    def _unsend(self, token: int) -> None:
+        """It has certainly not begun: it waits again, as the first."""
+        sent = self._sent.pop(token)
+        self._places.append(sent.place)
+        self._waiting.appendleft(sent.waiting)
+
+    def _take_back(self, most: int = MOST_AHEAD) -> None:
+        """The first of what was sent ahead and has not begun waits again."""
+        link = self.zygote.present
+        tokens: list[int] = []
+        while link is not None and len(tokens) < most and (frame := link.take_ahead()) is not None:
+            tokens.append(frames.token_in_frame(frame))
+        for token in reversed(tokens):
+            self._unsend(token)
 
     def flush(self) -> None:
         """Send what ``begin_next`` has made ready."""
@@ -146,22 +201,25 @@ class CommandRuns:
                 self._ring()
 
     def take_waiting(self) -> list[int]:
-        """Forget what waits; its tokens."""
+        """Forget what has not begun; its tokens."""
+        self._take_back()
         tokens = [waiting.order.token for waiting in self._waiting]
         self._waiting.clear()
         return tokens
 
     def stop(self, token: int, reason: StopReason) -> bool:
         """Stop the run with this token; false if it is not here."""
+        if token in self._sent and len(self._sent) > self._lent:
+            self._take_back()
         if (sent := self._sent.get(token)) is not None:
             self._stop_sent(token, sent, reason)
-            return True
-        for waiting in self._waiting:
-            if waiting.order.token == token:
-                self._waiting.remove(waiting)
-                self._tell(stopped_before(waiting.order, self._clock.elapsed(), reason))
-                return True
-        return token in self._vanishing
+        elif (waiting := next((one for one in self._waiting if one.order.token == token), None)) is not None:
+            self._waiting.remove(waiting)
+            self._tell(stopped_before(waiting.order, self._clock.elapsed(), reason))
+        else:
+            return token in self._vanishing
+        self._freed()
+        return True
 
     def look(self, token: int) -> bool:
         """Ask what this run has written so far, which ``seen`` will be told; false if it is not the zygote's."""
@@ -261,7 +319,9 @@ class CommandRuns:
             end = frames.end_in(body)
             if (sent := self._sent.pop(end.token, None)) is not None:
                 self._places.append(sent.place)
-                self._slots.free += 1
+                if not end.is_passed_on:
+                    self._lent -= 1
+                    self._slots.free += 1
                 self._tell(ended_command(sent.waiting.order, end, sent.reason, self._clean, sent.spool))
         return bool(said)
 
@@ -277,10 +337,12 @@ class CommandRuns:
             begun = begun_by[token]
             discard(None if sent.spool is None else Spooled(sent.spool + STDOUT, sent.spool + STDERR, 0, 0))
             if begun is None:
-                self._slots.free += 1
                 sent_back.append(sent)
             else:
                 lost.append(Lost(sent.waiting.order, *begun))
+        # Below zero, if one had ended that was not told of and the next had begun in its slot.
+        self._slots.free += self._lent - len(lost)
+        self._lent = 0
         self._sent.clear()
         for sent in reversed(sent_back):
             self._again(sent, why)

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import sexton_worker
 from sexton_worker.targets.process_group import ProcessGroup
-from sexton_worker.zygote import frames
+from sexton_worker.zygote import ahead, frames
 from sexton_worker.zygote.roster import Roster
 
 _PACKAGES = Path(sexton_worker.__file__).parent.parent
-_PIECE = 1 << 18
+_PIECE = 1 << 16
 _INTERPRETER = (sys.executable, "-I", "-S", "-c")
 _PROGRAM = "sexton_worker.zygote.process"
 _ZYGOTE = f"""
@@ -47,7 +47,7 @@ os.execv(interpreter[0], [*interpreter, program, *sys.argv[6:], str(int(is_subre
 
 
 class ZygoteLink:
-    """Making it starts a zygote for that many runs at once. Raises OSError, with nothing left over."""
+    """Making it starts a zygote for that many orders at once. Raises OSError, with nothing left over."""
 
     def __init__(self, places: int) -> None:
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
@@ -59,7 +59,8 @@ class ZygoteLink:
             theirs.callback(os.close, memory)
             self._roster = Roster(os.dup(memory), places)
             ours.callback(self._roster.close)
-            descriptors = [control.fileno(), memory]
+            self._put, self._take = _ends(ours)
+            descriptors = [control.fileno(), memory, self._take]
             process = subprocess.Popen(
                 [
                     *_INTERPRETER, _LAUNCHER, *_INTERPRETER, _ZYGOTE,
@@ -135,6 +136,14 @@ class ZygoteLink:
         except OSError:
             outbox.clear()
 
+    def send_ahead(self, frame: bytes) -> bool:
+        """An order that the zygote may begin once another of its runs has ended; whether there was room for it."""
+        return ahead.put(self._put, frame)
+
+    def take_ahead(self) -> bytes | None:
+        """The first of the orders that were sent ahead and not begun: it will not be. None: there is none."""
+        return ahead.taken(self._take)
+
     def receive(self) -> list[tuple[int, bytes]]:
         """The frames that came since the last call. Of its end the watch will tell."""
         found: list[tuple[int, bytes]] = []
@@ -168,6 +177,17 @@ class ZygoteLink:
         code = self._group.end(patience)
         self._ends.close()
         return code
+
+
+def _ends(ours: contextlib.ExitStack) -> tuple[int, int]:
+    """Where orders are put that are sent ahead, and where they are taken, which is for both sides. Messages, each of
+    which one of both gets. Raises OSError."""
+    found = []
+    for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET):
+        end.setblocking(False)
+        found.append(end.detach())
+        ours.callback(os.close, found[-1])
+    return found[0], found[1]
 
 
 def _complaints() -> int:

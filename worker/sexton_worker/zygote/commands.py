@@ -3,6 +3,8 @@
     running ──deadline, stop──▶ terminating (SIGTERM to all of it) ──kill_after──▶ killed (SIGKILL to all of it)
        └─────────── the leader exits ───────┴──────────────────┴──────▶ over
 
+When one is over, the next of those that were sent ahead (``ahead``) begins in its slot, at once.
+
 A run that nobody stopped is over when its *leader* has exited, whoever else still holds its pipes: what it leaves in
 the background lives on, and is no longer read. A run that was stopped is over when everything that belongs to it is
 gone (``family``), also who left its group or session; what cannot be ended is told of.
@@ -10,13 +12,11 @@ gone (``family``), also who left its group or session; what cannot be ended is t
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
-import struct
-import termios
+from collections import deque
 
-from sexton_worker.core.output_stream import OutputStream
+from sexton_worker.zygote import ahead
 from sexton_worker.zygote.family import Census, Process, Spare, send, send_group
 from sexton_worker.zygote.frames import (
     BY_ITSELF,
@@ -29,13 +29,14 @@ from sexton_worker.zygote.frames import (
     End,
     Order,
     Seen,
+    order_in_frame,
 )
 from sexton_worker.zygote.roster import Roster
+from sexton_worker.zygote.run_outputs import RunOutputs
 from sexton_worker.zygote.spawning import NotStarted, start
-from sexton_worker.zygote.spool_file import SpoolFile, spool_files
 from sexton_worker.zygote.waiting import Waiting, elapsed
 
-PIECE = 64 * 1024
+LISTEN_AFTER = 0.005  # seconds; most of the short runs are over by then, and are spared four system calls
 LOOK_AGAIN = 0.05  # seconds between looks at what is left of a run whose leader is gone
 URGENT_KILL_AFTER = 5.0  # seconds; when the worker itself ends, or is dead
 LEASE_GRACE = 1.0  # seconds after its end in which the worker itself may stop the run
@@ -47,31 +48,30 @@ _MARKS = (b"SEXTON_TOKEN", b"SEXTON_WORKER_PID")
 
 class _Command:
     __slots__ = (
-        "code", "deadline", "is_killed", "kill_after", "kill_at", "known", "lease", "look_at", "marks", "pid", "place",
-        "since", "spools", "streams", "tails", "token", "why",
+        "code", "deadline", "env", "is_killed", "kill_after", "kill_at", "known", "lease", "look_at", "outputs", "pid",
+        "place", "since", "token", "why",
     )  # fmt: skip
 
-    def __init__(self, order: Order, pid: int, since: float, streams: tuple[int, int]) -> None:
+    def __init__(self, order: Order, pid: int, since: float, lease: float, outputs: RunOutputs) -> None:
         self.token = order.token
         self.place = order.place
         self.pid = pid
         self.since = since
         self.deadline = since + order.max_runtime
-        self.lease = order.lease
+        self.lease = lease
         self.kill_after = order.kill_after
-        self.marks = {name + b"=" + order.env[name] for name in _MARKS if name in order.env} or {
-            b"\0"
-        }  # which none has
-        self.streams: list[int] = list(streams)
-        self.spools: tuple[SpoolFile, ...] = spool_files(order.spool, order.spool_limit)
-        wholes = tuple(spool.write for spool in self.spools) or (None, None)
-        self.tails = {stream: OutputStream(order.secrets, whole) for stream, whole in zip(streams, wholes, strict=True)}
+        self.env = order.env
+        self.outputs = outputs
         self.why = BY_ITSELF
         self.kill_at = _NEVER
         self.look_at = _NEVER  # at what is left, once the leader is gone
         self.is_killed = False
         self.known: dict[int, float] = {}
         self.code: int | None = None  # once the leader exited
+
+    def marks(self) -> set[bytes]:
+        """What is in the environment of all that belongs to it, and of nobody else."""
+        return {name + b"=" + self.env[name] for name in _MARKS if name in self.env} or {b"\0"}  # which none has
 
 
 def _due(command: _Command) -> float:
@@ -81,13 +81,16 @@ def _due(command: _Command) -> float:
 
 
 class Commands:
-    """``root``: whose descendants all processes of a run are, 0 if they may go elsewhere. ``ends`` fills with what
-    has ended."""
+    """``ahead``: where orders that were sent ahead are taken; ``root``: whose descendants all processes of a run are, 0
+    if they may go elsewhere. ``ends`` fills with what has ended."""
 
-    def __init__(self, roster: Roster, waiting: Waiting, root: int) -> None:
+    def __init__(self, roster: Roster, waiting: Waiting, ahead: int, root: int) -> None:
         self._roster = roster
         self._waiting = waiting
+        self._ahead = ahead
         self._root = root
+        self._is_alone = False
+        self._unheard: deque[_Command] = deque()  # as they began
         self._by_pid: dict[int, _Command] = {}
         self._by_token: dict[int, _Command] = {}
         self._census: Census | None = None
@@ -102,29 +105,37 @@ class Commands:
     # --- what the worker asks ---------------------------------------------------------------------------------------
 
     def begin(self, order: Order, now: float) -> None:
-        """Start it, unless its time to begin is over."""
+        """Start it, unless its time to begin is over; if it ends with that, the next begins in its slot."""
+        if (end := self._start(order, now)) is not None:
+            self._end(end)
+
+    def _end(self, end: End) -> None:
+        """The slot goes to the next that was sent ahead and can be started."""
+        self.ends.append(end)
+        while not self._is_alone and (frame := ahead.taken(self._ahead)) is not None:
+            end.is_passed_on = True
+            failed = self._start(order_in_frame(frame), elapsed())
+            if failed is None:
+                return
+            end = failed
+            self.ends.append(end)
+
+    def _start(self, order: Order, now: float) -> End | None:
+        """None: it runs."""
         if now >= order.begin_by:
-            self.ends.append(End(order.token, TOO_LATE, now, now))
-            return
-        self._roster.note(order.place, order.token, now, order.lease)
+            return End(order.token, TOO_LATE, now, now)
+        self._roster.note(order.place, order.token, now)
         try:
-            pid, *streams = start(order, self._roster)
+            pid, stdout, stderr = start(order, self._roster)
         except NotStarted as error:
-            self.ends.append(End(order.token, error.how_far, now, now, errno=error.errno))
-            return
-        stdout, stderr = streams
-        command = _Command(order, pid, now, (stdout, stderr))
+            return End(order.token, error.how_far, now, now, errno=error.errno)
+        outputs = RunOutputs(order, stdout, stderr, self._waiting)
+        command = _Command(order, pid, now, self._roster.lease(order.place), outputs)
         self._roster.note_process(order.place, pid)
         self._by_pid[pid] = self._by_token[order.token] = command
+        self._unheard.append(command)
         self._next_due = min(self._next_due, _due(command))
-        try:
-            for descriptor in streams:
-                self._waiting.add(descriptor, command)
-        except OSError as error:  # it cannot be listened to: say that it began, so that it is not begun again unasked
-            send_group(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            self._forget(command)
-            self.ends.append(End(order.token, KILLED_AT_ONCE, now, now, errno=error.errno or 0))
+        return None
 
     def stop(self, token: int, now: float, *, is_urgent: bool) -> None:
         """End this run, politely first; nothing if it has ended."""
@@ -140,11 +151,11 @@ class Commands:
         command = self._by_token.get(token)
         if command is None:
             return None
-        stdout, stderr = command.tails.values()
-        return Seen(token, stdout.newest(), stderr.newest(), stdout.total, stderr.total)
+        return command.outputs.look(token)
 
     def stop_all(self, now: float) -> None:
-        """Nobody is there any more who would want their results."""
+        """Nobody is there any more who would want their results; nothing more is begun."""
+        self._is_alone = True
         for command in tuple(self._by_token.values()):
             self._terminate(command, STOPPED, now)
             self._hurry(command, now)
@@ -158,16 +169,7 @@ class Commands:
     def read(self, command: object, descriptor: int) -> None:
         """Take one piece of an output."""
         assert isinstance(command, _Command)  # noqa: S101 - as it was given to the waiting
-        if descriptor not in command.streams:  # its run ended a moment ago
-            return
-        try:
-            piece = os.read(descriptor, PIECE)
-        except BlockingIOError:
-            return
-        if piece:
-            command.tails[descriptor].feed(piece)
-        else:
-            self._close(command, descriptor)
+        command.outputs.read(descriptor)
 
     def exited(self, pid: int, code: int, now: float) -> None:
         """This child of the zygote was reaped; it may be no run's leader."""
@@ -183,8 +185,9 @@ class Commands:
 
     def keep_time(self, now: float) -> float:
         """Do what is due; when the next thing will be."""
+        listen_at = self._listen(now)
         if now < self._next_due:
-            return self._next_due
+            return min(listen_at, self._next_due)
         for command in tuple(self._by_token.values()):
             if command.kill_at == _NEVER and now >= _due(command):
                 command.lease = self._roster.lease(command.place)  # renewed meanwhile, unless the worker is frozen
@@ -196,7 +199,28 @@ class Commands:
             if now >= command.look_at:
                 self._look(command, now)
         self._next_due = min(map(_due, self._by_token.values()), default=_NEVER)
-        return self._next_due
+        return min(listen_at, self._next_due)
+
+    def _listen(self, now: float) -> float:
+        """To the runs that have lasted for a while; when there is the next."""
+        while self._unheard:
+            command = self._unheard[0]
+            if self._by_token.get(command.token) is command:
+                if now < command.since + LISTEN_AFTER:
+                    return command.since + LISTEN_AFTER
+                self._listen_to(command, now)
+            self._unheard.popleft()
+        return _NEVER
+
+    def _listen_to(self, command: _Command, now: float) -> None:
+        try:
+            command.outputs.listen(command)
+        except OSError as error:  # say that it began, so that it is not begun again unasked
+            send_group(command.pid, signal.SIGKILL)
+            if command.code is None:
+                os.waitpid(command.pid, 0)
+            self._forget(command)
+            self._end(End(command.token, KILLED_AT_ONCE, command.since, now, errno=error.errno or 0))
 
     def forget_census(self) -> None:
         """Time has passed: who is there must be looked up again."""
@@ -233,7 +257,7 @@ class Commands:
                 return None
             self._look_again = max(LOOK_AGAIN, 4 * (elapsed() - began))
         with self._spare:
-            members = self._census.members(command.pid, command.known, command.marks, command.since)
+            members = self._census.members(command.pid, command.known, command.marks(), command.since)
         command.known = {one.pid: one.born for one in members}
         return members
 
@@ -249,48 +273,30 @@ class Commands:
 
     def _finish(self, command: _Command, now: float, survivors: tuple[int, ...] = ()) -> None:
         how_far, errno = self._roster.failure(command.place)
-        code = command.code or 0
-        for descriptor in tuple(command.streams):
-            self._drain(command, descriptor)
-        stdout, stderr = command.tails.values()
-        stdout.finish()
-        stderr.finish()
-        spooled = [spool.close() for spool in command.spools] or [0, 0]
+        command.outputs.drain()
+        (stdout, stdout_bytes, stdout_spooled), (stderr, stderr_bytes, stderr_spooled) = command.outputs.finish()
         self._forget(command)
-        self.ends.append(
+        self._end(
             End(
                 command.token,
                 how_far if how_far and command.why == BY_ITSELF else RAN,
                 command.since,
                 now,
-                code=code,
+                code=command.code or 0,
                 errno=errno,
                 why=command.why,
                 is_killed=command.is_killed,
-                stdout=stdout.kept(),
-                stderr=stderr.kept(),
-                stdout_bytes=stdout.total,
-                stderr_bytes=stderr.total,
-                stdout_spooled=spooled[0],
-                stderr_spooled=spooled[1],
+                stdout=stdout,
+                stderr=stderr,
+                stdout_bytes=stdout_bytes,
+                stderr_bytes=stderr_bytes,
+                stdout_spooled=stdout_spooled,
+                stderr_spooled=stderr_spooled,
                 survivors=survivors,
             )
         )
 
-    def _drain(self, command: _Command, descriptor: int) -> None:
-        """Take what lies in the pipe now, and no more: somebody may go on writing for ever."""
-        (left,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"\0\0\0\0"))
-        while left > 0 and (piece := os.read(descriptor, min(PIECE, left))):
-            command.tails[descriptor].feed(piece)
-            left -= len(piece)
-
     def _forget(self, command: _Command) -> None:
-        for descriptor in tuple(command.streams):
-            self._close(command, descriptor)
+        command.outputs.close()
         self._by_pid.pop(command.pid, None)
         del self._by_token[command.token]
-
-    def _close(self, command: _Command, descriptor: int) -> None:
-        command.streams.remove(descriptor)
-        self._waiting.remove(descriptor)
-        os.close(descriptor)

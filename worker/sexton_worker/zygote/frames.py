@@ -2,10 +2,11 @@
 
     length (4 bytes) | kind (1) | numbers of that kind | pieces: length (4), bytes
 
-To the zygote: ``RUN`` (an ``Order``), ``STOP`` (a token, and whether the worker ends), ``WATCH`` (a Python process; its
-pidfd and its board travel with the frame), ``LOOK`` (a token: what has its run written so far?), ``PING``. From it:
-``ENDED`` (an ``End``), ``SEEN`` (a ``Seen``, if there is such a run), ``PONG``. A frame is at most ``LARGEST`` bytes
-long. Both sides are of one version: the worker starts its zygote from its own files.
+To the zygote: ``RUN`` (an ``Order``, which may also come by the way of ``ahead``), ``STOP`` (a token, and whether the
+worker ends), ``WATCH`` (a Python process; its pidfd and its board travel with the frame), ``LOOK`` (a token: what has
+its run written so far?), ``PING``. From it: ``ENDED`` (an ``End``), ``SEEN`` (a ``Seen``, if there is such a run),
+``PONG``. A frame is at most ``LARGEST`` bytes long. Both sides are of one version: the worker starts its zygote from
+its own files.
 
 Only what costs a small interpreter little is imported here and in the whole of this package.
 """
@@ -27,10 +28,10 @@ UNLIMITED = -1
 
 _HEAD = struct.Struct("=IB")
 _PIECE = struct.Struct("=I")
-_RUN = struct.Struct("=qIddddqqqqHHHBBB")
+_RUN = struct.Struct("=qIdddqqqqHHHBBB")
 _STOP = struct.Struct("=qB")
 _WATCH = struct.Struct("=q")
-_ENDED = struct.Struct("=qBddiiBBqqqqI")
+_ENDED = struct.Struct("=qBddiiBBBqqqqI")
 _LOOK = struct.Struct("=q")
 _SEEN = struct.Struct("=qqq")
 
@@ -41,14 +42,13 @@ class FrameTooLarge(Exception):
 
 class Order:
     """A command to run. Times in seconds; texts as the kernel takes them; limits in bytes, seconds of processor time
-    and descriptors, or ``UNLIMITED``. ``begin_by`` is by the elapsed clock, and so is ``lease``: until when the run may
-    go on, as of now; the roster, in which ``place`` is its place, has it later. ``secrets``: what its outputs must not
-    show. ``spool``: where both are to be written down whole, as files of this path and ``.stdout`` or ``.stderr``, each
-    up to ``spool_limit`` bytes; None: nowhere."""
+    and descriptors, or ``UNLIMITED``. ``begin_by`` is by the elapsed clock; until when the run may go on is in the
+    roster, at its ``place``. ``secrets``: what its outputs must not show. ``spool``: where both are to be written down
+    whole, as files of this path and ``.stdout`` or ``.stderr``, each up to ``spool_limit`` bytes; None: nowhere."""
 
     __slots__ = (
-        "argv", "begin_by", "cpu_time", "cwd", "env", "kill_after", "lease", "max_runtime", "memory", "open_files",
-        "place", "secrets", "spool", "spool_limit", "stdin", "token",
+        "argv", "begin_by", "cpu_time", "cwd", "env", "kill_after", "max_runtime", "memory", "open_files", "place",
+        "secrets", "spool", "spool_limit", "stdin", "token",
     )  # fmt: skip
 
     def __init__(
@@ -61,7 +61,6 @@ class Order:
         begin_by: float,
         max_runtime: float,
         kill_after: float,
-        lease: float = float("inf"),
         cwd: bytes | None = None,
         stdin: bytes | None = None,
         memory: int = UNLIMITED,
@@ -78,7 +77,6 @@ class Order:
         self.begin_by = begin_by
         self.max_runtime = max_runtime
         self.kill_after = kill_after
-        self.lease = lease
         self.cwd = cwd
         self.stdin = stdin
         self.memory = memory
@@ -95,12 +93,12 @@ class Order:
 
 class End:
     """The end of a run. ``code``: as ``waitpid`` tells it, 128 + signal if one ended it; ``errno`` where there was no
-    process; ``survivors``: processes that could not be ended. ``..._spooled``: how many bytes of it were written down
-    whole."""
+    process; ``is_passed_on``: its slot has gone to the next that was sent ahead; ``survivors``: processes that could
+    not be ended. ``..._spooled``: how many bytes of it were written down whole."""
 
     __slots__ = (
-        "code", "ended", "errno", "how_far", "is_killed", "started", "stderr", "stderr_bytes", "stderr_spooled",
-        "stdout", "stdout_bytes", "stdout_spooled", "survivors", "token", "why",
+        "code", "ended", "errno", "how_far", "is_killed", "is_passed_on", "started", "stderr", "stderr_bytes",
+        "stderr_spooled", "stdout", "stdout_bytes", "stdout_spooled", "survivors", "token", "why",
     )  # fmt: skip
 
     def __init__(
@@ -114,6 +112,7 @@ class End:
         errno: int = 0,
         why: int = BY_ITSELF,
         is_killed: bool = False,
+        is_passed_on: bool = False,
         stdout: bytes = b"",
         stderr: bytes = b"",
         stdout_bytes: int = 0,
@@ -130,6 +129,7 @@ class End:
         self.errno = errno
         self.why = why
         self.is_killed = is_killed
+        self.is_passed_on = is_passed_on
         self.stdout = stdout
         self.stderr = stderr
         self.stdout_bytes = stdout_bytes
@@ -163,7 +163,6 @@ def run_frame(order: Order) -> bytes:
         order.begin_by,
         order.max_runtime,
         order.kill_after,
-        order.lease,
         order.memory,
         order.cpu_time,
         order.open_files,
@@ -210,6 +209,7 @@ def end_frame(end: End) -> bytes:
         end.errno,
         end.why,
         end.is_killed,
+        end.is_passed_on,
         end.stdout_bytes,
         end.stderr_bytes,
         end.stdout_spooled,
@@ -267,7 +267,6 @@ def order_in(body: bytes) -> Order:
         begin_by,
         max_runtime,
         kill_after,
-        lease,
         memory,
         cpu_time,
         open_files,
@@ -291,7 +290,6 @@ def order_in(body: bytes) -> Order:
         begin_by=begin_by,
         max_runtime=max_runtime,
         kill_after=kill_after,
-        lease=lease,
         cwd=rest.pop(0) if cwd else None,
         stdin=rest.pop(0) if stdin else None,
         memory=memory,
@@ -301,6 +299,17 @@ def order_in(body: bytes) -> Order:
         spool=rest.pop(0) if spool else None,
         spool_limit=spool_limit,
     )
+
+
+def order_in_frame(frame: bytes) -> Order:
+    """The order of a whole ``RUN`` frame."""
+    return order_in(frame[_HEAD.size :])
+
+
+def token_in_frame(frame: bytes) -> int:
+    """Whose order it is, of a whole ``RUN`` frame."""
+    (token,) = _LOOK.unpack_from(frame, _HEAD.size)
+    return int(token)
 
 
 def stop_in(body: bytes) -> tuple[int, bool]:
@@ -317,7 +326,7 @@ def watched_in(body: bytes) -> int:
 
 def end_in(body: bytes) -> End:
     """The end of an ``ENDED`` frame."""
-    token, how_far, started, ended, code, errno, why, is_killed, *counts, _ = _ENDED.unpack_from(body)
+    token, how_far, started, ended, code, errno, why, is_killed, is_passed_on, *counts, _ = _ENDED.unpack_from(body)
     stdout_bytes, stderr_bytes, stdout_spooled, stderr_spooled = counts
     stdout, stderr, *survivors = _pieces(body, _ENDED.size)
     return End(
@@ -329,6 +338,7 @@ def end_in(body: bytes) -> End:
         errno=errno,
         why=why,
         is_killed=bool(is_killed),
+        is_passed_on=bool(is_passed_on),
         stdout=stdout,
         stderr=stderr,
         stdout_bytes=stdout_bytes,

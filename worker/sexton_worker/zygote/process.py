@@ -24,26 +24,30 @@ from sexton_worker.zygote.python_watch import PythonWatch
 from sexton_worker.zygote.roster import Roster
 from sexton_worker.zygote.waiting import Waiting, elapsed
 
-_PIECE = 1 << 18
+_PIECE = 1 << 16
+HOLD = 0.003  # seconds for which the ends of a busy worker wait for more: each word wakes two of its threads
+MOST_HELD = 8
 _MOST_DESCRIPTORS = 2  # that come with one frame
 _DEAF_TO = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _NAME = b"sexton zygote"
+_NEVER = float("inf")
 
 
-def main(control: int, roster: int, places: int, is_subreaper: bool) -> None:
+def main(control: int, roster: int, ahead: int, places: int, is_subreaper: bool) -> None:
     """Serve on this socket until the worker is gone and all has ended."""
     # Blocked and not ignored: what is ignored would be so in every command too.
     signal.pthread_sigmask(signal.SIG_BLOCK, _DEAF_TO)
     with open("/proc/self/comm", "wb") as file:
         file.write(_NAME)
-    Zygote(control, Roster(roster, places), os.getpid() if is_subreaper else 0).serve()
+    Zygote(control, Roster(roster, places), ahead, os.getpid() if is_subreaper else 0).serve()
 
 
 class Zygote:
-    """``root``: see ``Commands``."""
+    """``ahead`` and ``root``: see ``Commands``."""
 
-    def __init__(self, control: int, roster: Roster, root: int) -> None:
+    def __init__(self, control: int, roster: Roster, ahead: int, root: int) -> None:
         os.set_inheritable(control, False)
+        os.set_inheritable(ahead, False)
         os.set_blocking(control, False)
         self._control = _socket.socket(fileno=control)
         self._waiting = Waiting()
@@ -53,7 +57,8 @@ class Zygote:
         self._outbox = bytearray()
         self._is_writing = False
         self._is_alone = False
-        self._commands = Commands(roster, self._waiting, root)
+        self._commands = Commands(roster, self._waiting, ahead, root)
+        self._held_until = _NEVER
         self._python = PythonWatch(self._waiting)
         self._bell, bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._waiting.add(self._bell, None)
@@ -77,7 +82,7 @@ class Zygote:
                 else:
                     self._commands.read(whose, descriptor)
             until = min(self._commands.keep_time(now), self._python.keep_time(now))
-            self._tell()
+            until = min(until, self._tell(now))
 
     # --- the worker -------------------------------------------------------------------------------------------------
 
@@ -134,11 +139,17 @@ class Zygote:
         self._commands.stop_all(now)
         self._python.end_all(now)
 
-    def _tell(self) -> None:
-        for end in self._commands.ends:
-            self._outbox += frames.end_frame(end)
-        self._commands.ends.clear()
+    def _tell(self, now: float) -> float:
+        """Of what has ended: at once where a slot is free, else together with what ends soon; when that is."""
+        ends = self._commands.ends
+        if ends and len(ends) < MOST_HELD and now < self._held_until and all(end.is_passed_on for end in ends):
+            self._held_until = min(self._held_until, now + HOLD)
+        else:
+            self._outbox += b"".join(map(frames.end_frame, ends))
+            ends.clear()
+            self._held_until = _NEVER
         self._speak()
+        return self._held_until
 
     def _speak(self) -> None:
         """Send what the worker takes now; the rest when it does."""
@@ -162,15 +173,17 @@ class Zygote:
         """All that have exited: leaders of runs, and who lost its parent."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._bell, 512)
+        exited: list[tuple[int, int]] = []
         with contextlib.suppress(ChildProcessError):
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                pid, status = found
-                code = os.waitstatus_to_exitcode(status)
-                self._commands.exited(pid, code if code >= 0 else 128 - code, now)
+                exited.append(found)
+        for pid, status in exited:
+            code = os.waitstatus_to_exitcode(status)
+            self._commands.exited(pid, code if code >= 0 else 128 - code, now)
 
 
 def run(arguments: list[str]) -> None:
     """The zygote of the worker that started this interpreter with these arguments."""
-    control, roster, places, is_subreaper = map(int, arguments)
-    main(control, roster, places, bool(is_subreaper))
+    control, roster, ahead, places, is_subreaper = map(int, arguments)
+    main(control, roster, ahead, places, bool(is_subreaper))
     sys.exit(0)

@@ -31,7 +31,7 @@ class NotStarted(Exception):
 
 
 def start(order: Order, roster: Roster) -> tuple[int, int, int]:
-    """Process id and the ends of its standard output and error, not blocking. Raises ``NotStarted``.
+    """Process id and the ends of its standard output and error. Raises ``NotStarted``.
 
     A forked process may still fail to become its command: then it ends, and the roster says why.
     """
@@ -62,8 +62,6 @@ def _start(order: Order, roster: Roster, opened: list[int]) -> tuple[int, int, i
     # In the order read, read, write, write.
     opened[:] = [opened[1], opened[3], opened[0], opened[2]]
     stdout, stderr, *theirs = opened
-    os.set_blocking(stdout, False)
-    os.set_blocking(stderr, False)
     if order.stdin is not None:
         theirs.append(_file_with(order.stdin, opened))
     if order.cwd is not None or order.has_limits:
