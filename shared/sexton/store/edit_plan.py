@@ -6,6 +6,7 @@ Both stores carry the result out by the edit routine of docs/architecture.md: lo
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,21 +119,44 @@ def edited_ids(changes: Iterable[JobChange]) -> list[int]:
     return sorted(job_ids)
 
 
-def plan_edits(
-    changes: Sequence[JobChange], states: Mapping[int, JobState], new_ids: Iterable[int]
-) -> tuple[PlannedEdit, ...]:
-    """One plan a change, in the order of ``changes``; ``new_ids`` are for those that create.
+def new_revisions(changes: Sequence[JobChange], seeds: Mapping[int, str]) -> tuple[NewRevision | None, ...]:
+    """What each change that brings a definition adds to `revisions`; ``seeds`` are those of the jobs that exist.
 
-    Raises ``NotFound`` for a job that is not there, ``MovedOn`` where ``expected_revision`` does not hold.
+    It takes long (a definition is written three times), so it is made before an edit holds any lock. Raises
+    ``Refused`` where a definition contradicts itself.
     """
-    ids = iter(new_ids)
     return tuple(
-        _plan_creation(change, next(ids)) if change.kind is ChangeKind.CREATE else _plan_change(change, states)
+        None if change.definition is None else _new_revision(change.definition, _seed_of(change, seeds))
         for change in changes
     )
 
 
-def _plan_creation(change: JobChange, job_id: int) -> PlannedEdit:
+def _seed_of(change: JobChange, seeds: Mapping[int, str]) -> str:
+    definition = _definition_of(change)
+    return definition.hash_seed or seeds.get(change.job_id or 0, definition.name)
+
+
+def plan_edits(
+    changes: Sequence[JobChange],
+    states: Mapping[int, JobState],
+    new_ids: Iterable[int],
+    made: Sequence[NewRevision | None] = (),
+) -> tuple[PlannedEdit, ...]:
+    """One plan a change, in the order of ``changes``; ``new_ids`` are for those that create.
+
+    ``made``: the ``new_revisions`` of these changes. One of another seed than the job has now is made anew.
+    Raises ``NotFound`` for a job that is not there, ``MovedOn`` where ``expected_revision`` does not hold.
+    """
+    ids = iter(new_ids)
+    return tuple(
+        _plan_creation(change, next(ids), one)
+        if change.kind is ChangeKind.CREATE
+        else _plan_change(change, states, one)
+        for change, one in zip(changes, made or itertools.repeat(None), strict=bool(made))
+    )
+
+
+def _plan_creation(change: JobChange, job_id: int, made: NewRevision | None) -> PlannedEdit:
     definition = _definition_of(change)
     seed = definition.hash_seed or definition.name
     return PlannedEdit(
@@ -140,14 +164,14 @@ def _plan_creation(change: JobChange, job_id: int) -> PlannedEdit:
         job_id=job_id,
         name=definition.name,
         revision=1,
-        new_revision=_new_revision(definition, seed),
+        new_revision=_new_revision(definition, seed, made),
         pauses=None if definition.enabled else PAUSED_BY_FILE,
         resumes=False,
         why=change.why,
     )
 
 
-def _plan_change(change: JobChange, states: Mapping[int, JobState]) -> PlannedEdit:
+def _plan_change(change: JobChange, states: Mapping[int, JobState], made: NewRevision | None) -> PlannedEdit:
     state = states.get(change.job_id or 0)
     if change.expected_revision is not None and state is not None:
         check_revision(state.job_id, state.name, state.revision, state.is_retired, change.expected_revision)
@@ -158,7 +182,7 @@ def _plan_change(change: JobChange, states: Mapping[int, JobState]) -> PlannedEd
         case ChangeKind.REVISE:
             definition = _definition_of(change)
             name, revision = definition.name, state.revision + 1
-            new_revision = _new_revision(definition, definition.hash_seed or state.hash_seed)
+            new_revision = _new_revision(definition, definition.hash_seed or state.hash_seed, made)
             if not definition.enabled and not state.is_paused:
                 pauses = PAUSED_BY_FILE
             resumes = definition.enabled and state.is_paused and state.pause_reason == PAUSED_BY_FILE
@@ -175,7 +199,9 @@ def _definition_of(change: JobChange) -> JobDefinition:
     return change.definition
 
 
-def _new_revision(definition: JobDefinition, seed: str) -> NewRevision:
+def _new_revision(definition: JobDefinition, seed: str, made: NewRevision | None = None) -> NewRevision:
+    if made is not None and made.hash_seed == seed:
+        return made
     key = definition.concurrency_key
     if key is not None and definition.overlap is Overlap.ALLOW:
         raise Refused(

@@ -38,7 +38,8 @@ _CONTENDED = (errors.LockNotAvailable, errors.DeadlockDetected, errors.Serializa
 # Classes of SQLSTATE: connection, out of resources, operator intervention (shutdown, terminated, statement timeout),
 # errors of the server's system; a transaction that waited for its client; a server that is read-only for now (a standby
 # after a failover, a full disk).
-_UNREACHABLE_CLASSES = ("08", "53", "57", "58", "25P03", "25006")
+_WAITED_FOR_CLIENT = "25P03"
+_UNREACHABLE_CLASSES = ("08", "53", "57", "58", _WAITED_FOR_CLIENT, "25006")
 
 
 class GuardedConnection(psycopg.Connection[Any]):
@@ -212,8 +213,15 @@ class PostgresConnection:
         return connection
 
     def _unreachable(self, error: psycopg.Error) -> DatabaseUnreachable:
+        where = place(self._conninfo)
+        if error.sqlstate == _WAITED_FOR_CLIENT:
+            return DatabaseUnreachable(
+                f"the database at {where} gave up this step, in whose middle this process stood still: "
+                f"{_sentence(error)}",
+                hint="nothing of the step was done; try again, and see what keeps this machine busy",
+            )
         return DatabaseUnreachable(
-            f"the database at {place(self._conninfo)} does not answer: {_sentence(error)}",
+            f"the database at {where} does not answer: {_sentence(error)}",
             hint="check that PostgreSQL runs there and that `database` names it rightly",
         )
 

@@ -1,6 +1,8 @@
 """Step 6 of the edit routine on PostgreSQL: what an edit writes from E on. Bulk statements over arrays.
 
-All run in the routine's transaction, under the lock of the jobs' cursors.
+All run in the routine's transaction, under the lock of the jobs' cursors. The server ends a transaction whose client
+takes long between two statements, so what is sent is packed here (`arrays`): psycopg's own way with a list of texts
+takes a second for 5,000 definitions.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 import psycopg
 
 from sexton.store.edit_plan import PlannedEdit
+from sexton.store.postgres import arrays
 from sexton.store.postgres.slot_groups import write_groups
 
 CHANGES_LOCK = 0x5E871
@@ -116,6 +119,9 @@ UPDATE jobs SET changed = nextval('changes') FROM turn WHERE job_id = ANY (%(job
 """
 
 
+_TOLD_AT_ONCE = 1000
+
+
 class EditWrites:
     """The writes of one edit. ``effective_at`` has E of every job in ``edits``, those that are created included."""
 
@@ -126,6 +132,7 @@ class EditWrites:
         effective_at: Mapping[int, datetime],
         actor: str,
     ) -> None:
+        arrays.register(connection)
         self._connection = connection
         self._edits = edits
         self._effective_at = effective_at
@@ -156,30 +163,34 @@ class EditWrites:
         if not edits:
             return
         revisions = [edit.new_revision for edit in edits if edit.new_revision is not None]
-        self._connection.execute(
-            statement.encode(),
-            {
-                "job_ids": [edit.job_id for edit in edits],
-                "effective": [self._effective_at[edit.job_id] for edit in edits],
-                "names": [edit.name for edit in edits],
-                "keys": [edit.name_key for edit in edits],
-                "revisions": [edit.revision for edit in edits],
-                "reasons": [edit.pauses or "" for edit in edits],
-                "seeds": [revision.hash_seed for revision in revisions],
-                "definitions": [revision.definition for revision in revisions],
-                "schedules": [revision.schedule for revision in revisions],
-                "firings": [revision.firing for revision in revisions],
-                "actor": self._actor,
-                "lock": CHANGES_LOCK,
-            },
-        )
+        texts = {
+            "names": [edit.name for edit in edits],
+            "keys": [edit.name_key for edit in edits],
+            "reasons": [edit.pauses or "" for edit in edits],
+            "seeds": [revision.hash_seed for revision in revisions],
+            "definitions": [revision.definition for revision in revisions],
+            "schedules": [revision.schedule for revision in revisions],
+            "firings": [revision.firing for revision in revisions],
+        }
+        arguments: dict[str, object] = {
+            "job_ids": arrays.big_ints([edit.job_id for edit in edits]),
+            "effective": arrays.instants([self._effective_at[edit.job_id] for edit in edits]),
+            "revisions": arrays.ints([edit.revision for edit in edits]),
+            "actor": self._actor,
+            "lock": CHANGES_LOCK,
+        }
+        arguments |= {name: arrays.texts(values) for name, values in texts.items() if f"%({name})s" in statement}
+        self._connection.execute(statement.encode(), arguments)
 
     def _record(self, withdrawn: Mapping[int, int]) -> None:
-        details = [edit.detail(self._effective_at[edit.job_id], withdrawn.get(edit.job_id, 0)) for edit in self._edits]
-        values = {
-            "actor": self._actor,
-            "actions": [edit.action for edit in self._edits],
-            "job_ids": [edit.job_id for edit in self._edits],
-            "details": [json.dumps(detail, sort_keys=True, ensure_ascii=False) for detail in details],
-        }
-        self._connection.execute(_RECORD, values)
+        """In parts: writing the details of very many in one go would keep the server waiting."""
+        for start in range(0, len(self._edits), _TOLD_AT_ONCE):
+            edits = self._edits[start : start + _TOLD_AT_ONCE]
+            details = [edit.detail(self._effective_at[edit.job_id], withdrawn.get(edit.job_id, 0)) for edit in edits]
+            values = {
+                "actor": self._actor,
+                "actions": arrays.texts([edit.action for edit in edits]),
+                "job_ids": arrays.big_ints([edit.job_id for edit in edits]),
+                "details": arrays.texts([json.dumps(detail, sort_keys=True, ensure_ascii=False) for detail in details]),
+            }
+            self._connection.execute(_RECORD, values)

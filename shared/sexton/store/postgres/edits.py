@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import errors
@@ -20,11 +20,13 @@ from sexton.store.cluster_rows import check_resignation
 from sexton.store.edit_plan import (
     MOVES,
     JobState,
+    NewRevision,
     check_cluster,
     check_revision,
     edited_ids,
     name_key,
     name_taken,
+    new_revisions,
     pick_job,
     plan_edits,
     told_by,
@@ -40,6 +42,7 @@ from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditCondit
 _NEW_IDS = """
 SELECT nextval(pg_get_serial_sequence('jobs', 'job_id')) FROM generate_series(1, %(count)s)
 """
+_SEEDS = "SELECT job_id, hash_seed FROM jobs WHERE job_id = ANY (%(job_ids)s::bigint[])"
 # Locked before any claim is chosen by its state: a claim that a rerun makes ready at this moment is seen by that, or
 # written with what this edit makes of the job (`operations`).
 _LOCK_STATES = """
@@ -121,6 +124,16 @@ INSERT INTO events (at, actor, action, job_id, detail) VALUES (clock_timestamp()
 _TRIGGER_TRIES = 20
 
 
+class _Prepared(NamedTuple):
+    """An edit as far as it is known before any lock is held."""
+
+    changes: Sequence[JobChange]
+    job_ids: Sequence[int]
+    new_ids: Sequence[int]
+    new_revisions: Sequence[NewRevision | None]
+    needed_format: tuple[int, str]
+
+
 class PostgresEdits:
     """Implements ``EditStore``."""
 
@@ -134,34 +147,32 @@ class PostgresEdits:
     ) -> tuple[ChangeDone, ...]:
         job_ids = edited_ids(changes)
         created = sum(change.kind is ChangeKind.CREATE for change in changes)
-        # Drawn before any lock is held; a number that an edit in vain leaves unused is no loss.
+        # Before any lock is held, and outside of the transaction, which the server ends where the client takes long. A
+        # number that an edit in vain leaves unused is no loss.
         with self._connection.autocommit() as connection:
             new_ids = [row[0] for row in connection.execute(_NEW_IDS, {"count": created})]
+            seeds = dict(connection.execute(_SEEDS, {"job_ids": job_ids}).fetchall())
+        prepared = _Prepared(changes, job_ids, new_ids, new_revisions(changes, seeds), format_of_changes(changes))
         try:
             return self._connection.retrying(
-                lambda: self._edit(changes, job_ids, new_ids, actor, conditions or EditConditions()), "this edit"
+                lambda: self._edit(prepared, actor, conditions or EditConditions()), "this edit"
             )
         except errors.UniqueViolation as violation:
             raise self._told_by_whom(self._name_taken(changes, violation)) from None
         except MovedOn as error:
             raise self._told_by_whom(error) from None
 
-    def _edit(
-        self,
-        changes: Sequence[JobChange],
-        job_ids: Sequence[int],
-        new_ids: Sequence[int],
-        actor: str,
-        conditions: EditConditions,
-    ) -> tuple[ChangeDone, ...]:
+    def _edit(self, prepared: _Prepared, actor: str, conditions: EditConditions) -> tuple[ChangeDone, ...]:
+        job_ids, new_ids = prepared.job_ids, prepared.new_ids
         with self._connection.transaction(LIMITS) as connection:
             row = connection.execute("SELECT cluster_id, inputs_id FROM cluster WHERE id = 1").fetchone()
             check_cluster(conditions, *(row or ("", "")))
             routine = self.routine(connection, job_ids)
             routine.lock_cursors()
             rows = connection.execute(_LOCK_STATES, {"job_ids": list(job_ids)}).fetchall()
-            edits = plan_edits(changes, {row[0]: JobState(*row) for row in rows}, new_ids)
-            require_format(connection, *format_of_changes(changes))
+            states = {row[0]: JobState(*row) for row in rows}
+            edits = plan_edits(prepared.changes, states, new_ids, prepared.new_revisions)
+            require_format(connection, *prepared.needed_format)
             cut = routine.cut()
             effective_at = dict.fromkeys(new_ids, cut)
             withdrawn: Mapping[int, int] = {}

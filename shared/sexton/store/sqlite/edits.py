@@ -22,6 +22,7 @@ from sexton.store.edit_plan import (
     check_revision,
     edited_ids,
     name_taken,
+    new_revisions,
     pick_job,
     plan_edits,
     told_by,
@@ -50,6 +51,7 @@ _STATE = """
 SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL
 FROM jobs WHERE job_id = ?
 """
+_SEED = "SELECT job_id, hash_seed FROM jobs WHERE job_id = ?"
 _JOB_NOW = "SELECT job_id, name, revision, retired_at IS NOT NULL FROM jobs WHERE job_id = ?"
 _NAMED = "SELECT job_id FROM jobs WHERE name_key = ? AND retired_at IS NULL AND job_id <> ?"
 _LAST_MOVE = """
@@ -107,6 +109,10 @@ class SqliteEdits:
 
     def _edit(self, changes: Sequence[JobChange], actor: str, conditions: EditConditions) -> tuple[ChangeDone, ...]:
         job_ids = edited_ids(changes)
+        with self._connection.snapshot() as connection:
+            found = [connection.execute(_SEED, [job_id]).fetchone() for job_id in job_ids]
+        # Made before the one write lock is held, for which all others wait.
+        made, needed_format = new_revisions(changes, dict(row for row in found if row)), format_of_changes(changes)
         with self._connection.transaction() as connection:
             _check_conditions(connection, conditions)
             rows = [connection.execute(_STATE, [job_id]).fetchone() for job_id in job_ids]
@@ -117,9 +123,9 @@ class SqliteEdits:
             }
             (newest,) = connection.execute("SELECT coalesce(max(job_id), 0) FROM jobs").fetchone()
             created = sum(change.kind is ChangeKind.CREATE for change in changes)
-            edits = plan_edits(changes, states, range(newest + 1, newest + 1 + created))
+            edits = plan_edits(changes, states, range(newest + 1, newest + 1 + created), made)
             cut = self._connection.now_micros()
-            require_format(connection, cut, *format_of_changes(changes))
+            require_format(connection, cut, *needed_format)
             effective_at: dict[int, int] = {}
             withdrawn: dict[int, int] = {}
             for edit in edits:
