@@ -38,6 +38,15 @@ class Refused(Exception):
     """This machine does not take what the job is to find around it; the message says what, the cause why."""
 
 
+def _present_folder() -> str:
+    """Where this process works; ``/`` from now on if that was deleted."""
+    try:
+        return os.getcwd()
+    except OSError:
+        os.chdir("/")
+        return "/"
+
+
 class Surroundings:
     """Those of this process, as they are when this is made. ``enter``, run, ``leave``."""
 
@@ -47,7 +56,7 @@ class Surroundings:
         self._environ = os.environ
         self._own = dict(os.environ)
         self._now: dict[bytes, bytes] = {}  # as the present run found it
-        self._folder = os.getcwd()
+        self._folder = _present_folder()
         self._streams = (sys.stdin, sys.stdout, sys.stderr)
 
     def enter(self, request: Request) -> None:
@@ -87,18 +96,27 @@ class Surroundings:
             self._data[name] = value
 
     def leave(self, request: Request) -> bool:
-        """Put back what the run changed or was given; false if that cannot be, for it closed a stream for good."""
+        """Put back what the run changed or was given; false if that cannot be, for it closed a stream for good, or
+        the worker's own folder is gone."""
         leave()
+        is_home = True
         if (sys.stdin, sys.stdout, sys.stderr) != self._streams:
             sys.stdin, sys.stdout, sys.stderr = self._streams
         if request.cwd is not None or not self._is_at_home():
-            os.chdir(self._folder)
+            is_home = self._go_home()
         if request.env or self._data != self._now or os.environ is not self._environ:
             os.environ = self._environ  # noqa: B003 - it is the same object, unless the run put another there
             os.environ.clear()
             os.environ.update(self._own)
         stdin, stdout, stderr = self._streams
-        return not (stdin.closed or stdout.closed or stderr.closed)
+        return is_home and not (stdin.closed or stdout.closed or stderr.closed)
+
+    def _go_home(self) -> bool:
+        try:
+            os.chdir(self._folder)
+        except OSError:  # as where releases are rotated: another process will know it from its start
+            return False
+        return True
 
     def _is_at_home(self) -> bool:
         try:
