@@ -26,6 +26,7 @@ from sexton.run_context import ask_to_stop, other_threads
 from sexton_worker.targets.surroundings import Request
 
 LONGEST_ERROR = 2000
+LONGEST_NAME, MOST_NAMES = 200, 100  # of kinds of exceptions: a letter to the worker must fit into its socket
 LARGEST_RESULT = 16 * 1024  # bytes of JSON
 _BITS_OF_A_LONG = 64  # the interpreter exits with 255 for a number that is longer
 THREADS_END_WITHIN = 5.0  # seconds
@@ -35,6 +36,7 @@ _OWN_FILES = (__file__, importlib.__file__, "<frozen importlib._bootstrap>", "<f
 
 _WRITE_A_FUNCTION = "write a plain function or a coroutine"
 _NO_THREADS: frozenset[threading.Thread] = frozenset()
+_encode = json.JSONEncoder().encode  # bound before any job can put something of its own in its place
 _told: set[str] = set()  # import errors whose traceback was printed
 
 
@@ -157,7 +159,7 @@ def _tell_result(result: object) -> None:
     if result is None:
         return
     try:
-        text = json.dumps(result)
+        text = _encode(result)
     except (TypeError, ValueError, RecursionError):
         return
     if len(text) > LARGEST_RESULT:
@@ -219,7 +221,8 @@ def _exit(error: SystemExit) -> dict[str, Any] | None:
 def ending_message(ending: str, error: str, cause: BaseException) -> dict[str, Any]:
     """For the worker; the names of the cause's kinds are what ``retries.on`` may name."""
     names = [name for kind in type(cause).__mro__[:-1] for name in (kind.__qualname__, _qualified(kind))]
-    return {"ending": ending, "exit_code": None, "error": error, "exceptions": names}
+    names = [name[:LONGEST_NAME] for name in names[:MOST_NAMES]]
+    return {"ending": ending, "exit_code": None, "error": error[: 2 * LONGEST_ERROR], "exceptions": names}
 
 
 def _qualified(kind: type) -> str:
@@ -230,7 +233,7 @@ def _said(error: BaseException) -> str:
     with contextlib.suppress(Exception):  # an exception's own __str__ may raise
         if text := str(error):
             return f"{type(error).__name__}: {text}"[:LONGEST_ERROR]
-    return type(error).__name__
+    return type(error).__name__[:LONGEST_ERROR]
 
 
 def _print_traceback(error: BaseException) -> None:

@@ -145,6 +145,13 @@ class PythonChildren:
         elif child not in self._resting:
             self._resting.append(child)
 
+    def retire(self, child: PythonChild) -> None:
+        """It gets no more runs, and leaves when its hands are empty."""
+        child.is_replaced = True
+        if child in self._resting:
+            self._resting.remove(child)
+            child.dismiss()
+
     def take_resting(self) -> PythonChild | None:
         """One that can take a run, out of those that rest. What was written meanwhile is nobody's."""
         while self._resting:
@@ -157,7 +164,7 @@ class PythonChildren:
             child.board.note_taking()
             child.outputs.drain()
             child.outputs.fresh_tails()
-            if not child.has_lost_an_output():
+            if child.is_fit():
                 return child
             self.end(child)
         return None

@@ -31,6 +31,10 @@ from sexton_worker.zygote.frames import Seen
 
 KILLED = 128 + signal.SIGKILL
 MOST_TRIES = 3  # processes that ended without beginning the run
+_LAID_HANDS = (
+    "what became of it is unknown: a job of its process wrote to files of Sexton's, or read them; its code must \
+leave alone what it did not open"
+)
 
 
 class PythonHands:
@@ -95,6 +99,31 @@ class PythonHands:
             self._tell(stopped_before(task.order, now, StopReason.LEASE_LOST))
 
     def listen_to(self, child: PythonChild, now: float) -> None:
+        """Take what it has to say. One whose socket a job laid hands on begins nothing more, and is ended at once if
+        an answer was lost."""
+        self._hear(child, now)
+        if child.has_lost_mail:
+            self._end_odd(child, now)
+        elif child.is_odd and not child.is_replaced:
+            self._waiting.again(child.take_back(len(child.hand)))
+            self._children.retire(child)
+            self._freed()
+
+    def _end_odd(self, child: PythonChild, now: float) -> None:
+        taken = child.take_back(len(child.hand))
+        self._children.drop(child)
+        child.outputs.drain()
+        started = child.started_at() or child.head_since
+        code = child.end()
+        while child.hand:  # one at most
+            ended = died(child.hand.popleft().order, code, child.outputs, started, now)
+            self._tell(ended._replace(error=_LAID_HANDS))
+        self._slots.free += child.has_slot
+        child.has_slot = False
+        self._waiting.again(taken)
+        self._freed()
+
+    def _hear(self, child: PythonChild, now: float) -> None:
         was_ready = child.is_ready
         for task, started, ended, letter in self._children.ends(child, now):
             self._note_end(child, task, started, ended, letter)
@@ -198,7 +227,7 @@ class PythonHands:
         self._freed()
 
     def note_death(self, child: PythonChild, now: float) -> None:
-        self.listen_to(child, now)
+        self._hear(child, now)
         self._children.drop(child)
         child.outputs.drain()
         if not child.is_ready:

@@ -22,7 +22,7 @@ import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sexton_worker.core.chunks import STALL_SECONDS
 from sexton_worker.core.secret_masks import forms_of_all
@@ -68,7 +68,40 @@ class Task:
         return self.order.rules.kill_after.total_seconds()
 
 
+class Letter(NamedTuple):
+    """The end of a run, as the child says it: see ``python_child``."""
+
+    token: int
+    started: float
+    ended: float
+    said: bool
+    end: dict[str, Any] | None
+
+
 EndOfRun = tuple[Task, float, float, dict[str, Any] | None]  # its start, its end, and unless plain, what was said
+
+
+def _message(line: bytes) -> str | Letter | None:
+    """What a line of the child's says; None: it is none of the child's."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    match message:
+        case str():
+            return message
+        case [int(token), int() | float() as started, int() | float() as ended, bool(said), end] if _is_end(end):
+            return Letter(token, started, ended, said, end)
+    return None
+
+
+def _is_end(end: object) -> bool:
+    match end:
+        case None:
+            return True
+        case {"ending": "exited" | "raised" | "not started", "exit_code": None | int(), "error": str()}:
+            return all(isinstance(name, str) for name in end.get("exceptions", ()))  # type: ignore[attr-defined]
+    return False
 
 
 class PythonChild:
@@ -99,7 +132,7 @@ class PythonChild:
         self.head_since = now
         self.has_begun = False  # anything, ever
         self.is_ready = False
-        self.is_recalling = False  # "forget" was sent and not answered
+        self._recalls = 0  # how often "forget" was sent and not answered
         self.is_late = False
         self.is_quick = False  # all that is in the hand
         self.intended: Task | None = None  # the one run that it is for; it has the limits of that
@@ -111,13 +144,20 @@ class PythonChild:
         self.outbox = bytearray()
         self._received = b""
         self._count = 0
-        self._letters: deque[list[Any]] = deque()
+        self._letters: deque[Letter] = deque()
+        self.is_odd = False  # somebody else wrote to its socket, or read there
+        self.has_lost_mail = False  # and an answer went with it
         self._poll = select.poll()
-        for watched in (self.group.fileno(), *self.outputs.descriptors()):
+        for watched in (self.group.fileno(), self.fileno(), *self.outputs.descriptors()):
             self._poll.register(watched, select.POLLIN)
 
     def fileno(self) -> int:
         return self.control.fileno()
+
+    @property
+    def is_recalling(self) -> bool:
+        """Whether it owes an answer for what was taken back."""
+        return self._recalls > 0
 
     # --- giving and taking back -------------------------------------------------------------------------------------
 
@@ -179,7 +219,7 @@ class PythonChild:
                 count += 1
         taken = [self.hand.pop() for _ in range(count)]
         if taken or must_answer:
-            self.is_recalling = True
+            self._recalls += 1
             self.send(b'{"forget":%d}\n' % count)
         taken.reverse()
         return taken
@@ -208,11 +248,13 @@ class PythonChild:
             token = self.hand[0].token
             if (times := self.board.ended(token)) is not None:
                 found.append((self.hand.popleft(), *times, None))
-            elif self._letters and self._letters[0][0] == token:
-                _, started, ended, said, end = self._letters.popleft()
-                found.append((self.hand.popleft(), started, ended, {"said": said, "end": end}))
+            elif self._letters and self._letters[0].token == token:
+                letter = self._letters.popleft()
+                said = {"said": letter.said, "end": letter.end}
+                found.append((self.hand.popleft(), letter.started, letter.ended, said))
             else:
                 break
+        self.is_odd |= bool(self._letters)  # of no run that it has
         if found:
             self.board.note_settled(found[-1][0].token)
             self.has_begun = True
@@ -221,25 +263,36 @@ class PythonChild:
         return found
 
     def _read_mail(self) -> None:
+        """What the board counts lies in the socket, and nothing else does, unless a job laid hands on it."""
         while self.board.mailed() > self._count:
             try:
                 piece = self.control.recv(1 << 16)
-            except (BlockingIOError, ConnectionError):
+            except BlockingIOError:
+                self.is_odd = self.has_lost_mail = True
+                return
+            except ConnectionError:
                 return
             if not piece:
                 return
             *lines, self._received = (self._received + piece).split(b"\n")
-            self._count += len(lines)
             for line in lines:
-                match json.loads(line):
-                    case "ready":
-                        self.is_ready = True
-                    case "forgot":
-                        self.is_recalling = False
-                    case "late":
-                        self.is_late = True
-                    case letter:
-                        self._letters.append(letter)
+                self._count += self._take(line)
+
+    def _take(self, line: bytes) -> bool:
+        """Take one line; false if it is none of the child's."""
+        match _message(line):
+            case "ready" if not self.is_ready:
+                self.is_ready = True
+            case "forgot" if self._recalls:
+                self._recalls -= 1
+            case "late":
+                self.is_late = True
+            case Letter() as letter if any(letter.token == task.token for task in self.hand):
+                self._letters.append(letter)
+            case _:
+                self.is_odd = True
+                return False
+        return True
 
     def started_at(self) -> float | None:
         """When the first run of the hand began; None: it has not."""
@@ -272,6 +325,10 @@ class PythonChild:
         """Take one piece; false if the stream has ended."""
         self.board.note_taking()
         return self.outputs.read(descriptor)
+
+    def is_fit(self) -> bool:
+        """Whether it can take a run, while it has none: then nothing comes on its socket."""
+        return not self.has_lost_an_output() and all(one != self.fileno() for one, _ in self._poll.poll(0))
 
     def has_lost_an_output(self) -> bool:
         outputs = self.outputs.descriptors()
