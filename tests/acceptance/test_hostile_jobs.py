@@ -49,7 +49,7 @@ class Case:
 
 
 CASES = [
-    Case("eat_memory", 1, limits=Limits(memory=512 << 20), python=(Ending.RAISED, 1), says="limit memory is 512 MiB"),
+    Case("eat_memory", 1, limits=Limits(memory=512 << 20), python=(Ending.RAISED, 1), says="limit memory 512MiB"),
     Case(
         "eat_processor_time",
         128 + signal.SIGXCPU,

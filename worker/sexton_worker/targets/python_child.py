@@ -62,6 +62,9 @@ def main(control: int, permits: int, bell: int, board: int) -> None:
         with contextlib.suppress(ConnectionError):
             child.serve()
         code = 0
+    except MemoryError:  # its limit, or the machine's
+        with contextlib.suppress(OSError):
+            os.write(2, b"this Python process has no memory left\n")
     except BaseException as error:  # of what a job did to this process, or left in it
         _print_traceback(error)
     finally:

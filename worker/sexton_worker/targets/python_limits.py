@@ -14,11 +14,15 @@ from pathlib import Path
 
 from sexton.job_rules import Limits
 from sexton.settings import format_duration
+from sexton.sizes import size_text
 from sexton_worker.core.runs import EndedRun, Ending
 from sexton_worker.execution import RunOrder
 
 CPU_GRACE = 2  # seconds from SIGXCPU to SIGKILL
 
+_SPARSE = 64 << 20  # bytes, with which an interpreter can import and call little
+# What is said by who gets no memory for a file, a library, a thread.
+_NO_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _OUT_OF_TIME = 128 + signal.SIGXCPU
 
@@ -47,15 +51,24 @@ def _processor_time(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) * _TICK
 
 
+def _is_out_of_memory(ended: EndedRun) -> bool:
+    said = ended.error.lower()
+    return "MemoryError" in ended.exceptions or not ended.exceptions or any(words in said for words in _NO_MEMORY)
+
+
 def why_limited(order: RunOrder, ended: EndedRun) -> EndedRun:
     """The end as told, and what a limit had to do with it."""
     limits = order.rules.limits
-    if ended.ending is not Ending.RAISED:
+    if ended.ending not in (Ending.RAISED, Ending.NOT_STARTED):
         return ended
     if limits.cpu_time is not None and ended.exit_code == _OUT_OF_TIME:
         why = f", for it used more processor time than its limit cpu_time {format_duration(limits.cpu_time)}"
-    elif limits.memory is not None and ("MemoryError" in ended.exceptions or not ended.exceptions):
-        why = f"; its limit memory is {limits.memory >> 20} MiB"
+    elif limits.memory is not None and _is_out_of_memory(ended):
+        why = f", perhaps because of its limit memory {size_text(limits.memory)}"
+        if limits.memory < _SPARSE:
+            why += "; an interpreter alone takes 30 MB"
+    elif limits.open_files is not None and "too many open files" in ended.error.lower():
+        why = f", perhaps because of its limit open_files {limits.open_files}"
     else:
         return ended
     return ended._replace(error=ended.error + why)
