@@ -138,7 +138,7 @@ class Node:
 
 
 def run_node(options: NodeOptions) -> None:
-    """Run a node until SIGTERM or SIGINT; call it from the main thread.
+    """Run a node until SIGTERM, SIGINT or SIGHUP; call it from the main thread.
 
     Waits for services that are away. Raises ``WrongCluster`` where the database belongs to a cluster with another
     coordinator, ``OldSchema`` where its tables are not this version's, ``InvalidSetting``; and whatever fault of

@@ -155,3 +155,19 @@ def faults_of(text: str) -> list[str]:
     with pytest.raises(InvalidJobFile) as refused:
         load_job_text(text)
     return [f"{fault.line}:{fault.column}: {fault.message}" for fault in refused.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("command: [run, 'x=${secret:a.b}']", "6:20: command"),
+        ("shell: 'echo ${secret:x}'", "6:12: shell"),
+    ],
+)
+def test_a_secret_is_refused_where_nobody_would_fill_it(line: str, place: str) -> None:
+    (fault,) = faults(line)
+    assert fault.startswith(f"{place}: '${{secret:"), fault
+    assert fault.endswith("let env carry it")
+    assert faults("shell: x", "cwd: '/srv/${secret:x}'", "stdin: '${secret:x}'")[0].startswith("7:10: cwd: ")
+    assert len(faults("python: a:b", "args: [{k: '${secret:x}'}]", "kwargs: {k: '${secret:x}'}")) == 2
+    assert faults("command: [bash, -c, 'echo ${secret:3}']", "env: {A: '${secret:x}'}") == []

@@ -7,6 +7,8 @@ contradiction of which one side comes from `defaults` is told at the side that t
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from collections.abc import Mapping as Values
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.job_rules import RetryRules
 from sexton.jobfiles.key_tables import place_of
-from sexton.jobfiles.nodes import Mapping, Node
+from sexton.jobfiles.nodes import Mapping, Node, Scalar, Sequence
 from sexton.jobfiles.problems import FileProblems, shown
 from sexton.jobfiles.remedies import entry, node_from
 from sexton.jobs import JobDefinition
@@ -33,6 +35,10 @@ _INSTEAD = {
     ("celery", "stdin"): "hand the task its input by args or kwargs",
     ("celery", "limits"): "limits of a task belong to its Celery worker",
 }
+
+
+_SECRET = re.compile(r"\$\{secret:(?![0-9]+\})[^}]*\}")  # digits: a part of a variable, in bash
+_FILLED = "a secret is filled into values of env, into http and into broker and backend of celery: let env carry it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,27 @@ def check_targets(job: JobNode, own: Values[str, Any], problems: FileProblems) -
             )
     if len(given) == 1 and given[0] in SENT_TARGETS:
         _check_process_keys(job, own, given[0], problems)
+
+
+def check_unfilled(job: JobNode, problems: FileProblems) -> None:
+    """``${secret:NAME}`` where nobody fills it: the run would take it for the secret itself."""
+    for name in ("command", "shell", "args", "kwargs", "cwd", "stdin"):
+        if name in job.node.entries:
+            for scalar in _texts_in(job.node.entries[name][1]):
+                if found := _SECRET.search(scalar.text):
+                    problems.add(scalar, f"{name}: {shown(found[0])} is not filled here; {_FILLED}")
+
+
+def _texts_in(node: Node) -> Iterator[Scalar]:
+    match node:
+        case Scalar():
+            yield node
+        case Sequence():
+            for item in node.items:
+                yield from _texts_in(item)
+        case Mapping():
+            for _, value in node.entries.values():
+                yield from _texts_in(value)
 
 
 def _check_process_keys(job: JobNode, own: Values[str, Any], target: str, problems: FileProblems) -> None:

@@ -9,7 +9,14 @@ from typing import Any
 
 from sexton.errors import InvalidSchedule
 from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
-from sexton.jobfiles.between_keys import JobNode, check_promises, check_request, check_targets, without_idle_defaults
+from sexton.jobfiles.between_keys import (
+    JobNode,
+    check_promises,
+    check_request,
+    check_targets,
+    check_unfilled,
+    without_idle_defaults,
+)
 from sexton.jobfiles.keys import JOB_KEYS, MAPPINGS, TARGETS, keys_meant, place_of, read_keys
 from sexton.jobfiles.nodes import Mapping, Node, Scalar
 from sexton.jobfiles.problems import FileProblems, shown
@@ -60,6 +67,7 @@ def read_definition(job: JobNode, defaults: Values[str, Any], problems: FileProb
         check_targets(job, own, problems)
     if isinstance(own.get("http"), dict):
         check_request(job, own["http"], problems)
+    check_unfilled(job, problems)
     if own.get("renamed_from") == job.name:
         problems.add(place_of(job.node, "renamed_from"), f"renamed_from: {job.name} is this job's own name; remove it")
     if len(problems.found) > before:

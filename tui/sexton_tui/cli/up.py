@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from sexton.clock import SystemClock
-from sexton.ending_signals import ENDING_SIGNALS, on_ending_signals
+from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import format_duration, parse_duration
 from sexton_tui.actor import actor
@@ -156,12 +156,12 @@ def _tell_unserved(store: Store, queues: Mapping[str, str]) -> None:
 def _stopping_on_signals(running: _Running) -> AbstractContextManager[None]:
     """Ctrl-C, SIGTERM and a closed terminal stop the cluster in order; a second one does not wait for runs."""
 
-    def act(number: signal.Signals) -> None:
-        if running.stop.is_set() and number != signal.SIGHUP:  # a terminal that is closed sends several
+    def act(_: signal.Signals) -> None:
+        if running.stop.is_set():
             running.cluster.hurry()
         running.stop.set()
 
-    return on_ending_signals(act, (*ENDING_SIGNALS, signal.SIGHUP))
+    return on_ending_signals(act)
 
 
 def _stop(running: _Running) -> None:
