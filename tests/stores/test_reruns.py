@@ -1,4 +1,4 @@
-"""Reruns of jobs that were edited since the tick ran, or are edited at the same moment."""
+"""Reruns of jobs that were edited since the tick ran, or are edited at the same moment; cancelling before them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sexton.store import open_store
 from sexton.store.postgres import edits, operations
 from sexton.store.postgres.edit_writes import EditWrites
 from sexton.store.protocol import ChangeKind, Grant, JobChange, RunResult, StepRequest, Store, StoreOptions
-from tests.support.claim_rows import ClaimRows, now
+from tests.support.claim_rows import MINUTE, START, ClaimRows, claim_values, now
 from tests.support.leader_scene import create, definition, rows
 from tests.support.waiting import eventually
 
@@ -71,6 +71,39 @@ def test_what_ran_beside_everything_takes_a_slot_when_it_is_run_again_under_a_ke
     store.operations.rerun(a, at, "mary@vm", "")
     assert step(store) == [], "the key lets one run"
     assert [grant.job_id for grant in step(store, ended(of_b))] == [a]
+
+
+# --- ahead of its time, and very many -----------------------------------------------------------------
+
+
+def test_a_tick_that_was_cancelled_ahead_of_its_time_waits_for_it_when_it_is_run_again(
+    store: Store, claims: ClaimRows
+) -> None:
+    (job,) = (job.job_id for job in create(store, definition("a", overlap=Overlap.QUEUE)))
+    at = claims.add(job, now().replace(microsecond=0) + timedelta(hours=1), jitter_ms=2500)
+    store.operations.cancel(job, "mary@vm", "", at)
+    store.operations.rerun(job, at, "mary@vm", "")
+    assert claims.row(job, at).available_at == at + timedelta(seconds=2.5)
+    assert step(store) == []
+
+
+@pytest.mark.parametrize("count", [5, 6])
+def test_very_many_are_cancelled_in_parts(
+    store: Store, claims: ClaimRows, monkeypatch: pytest.MonkeyPatch, ledger_url: str, count: int
+) -> None:
+    """The server ends a transaction in which a client writes down 50,000 of them."""
+    for module in ("postgres", "sqlite"):
+        monkeypatch.setattr(f"sexton.store.{module}.operations.CANCELLED_AT_ONCE", 3)
+    a, b = (job.job_id for job in create(store, keyed("a"), keyed("b")))
+    (group,) = {row.slot for row in rows(ledger_url, "jobs")}
+    claims.add_many(claim_values(a, START + number * MINUTE, slot=group) for number in range(count))
+    waits = claims.add(b, now() - MINUTE, slot=group, state=int(State.PARKED))
+    stopped = store.operations.cancel(a, "mary@vm", "")
+    assert [one.scheduled_at for one in stopped] == [START + number * MINUTE for number in range(count)]
+    assert claims.states() == {State.CANCELLED: count, State.READY: 1}
+    assert claims.state(b, waits) == State.READY, "what it waited for is gone"
+    told = [json.loads(row.detail)["cancelled"] for row in rows(ledger_url, "events", action="job.cancelled")]
+    assert told == [3, count - 3]
 
 
 # --- at one moment, on PostgreSQL ---------------------------------------------------------------------

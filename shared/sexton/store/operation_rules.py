@@ -11,6 +11,8 @@ from sexton.errors import NotFound, Refused
 from sexton.store.protocol.operations import StopOutcome, StoppedClaim, WorkerChoice
 
 HEARD_WITHIN = timedelta(minutes=10)  # a worker silent for longer is dead, or comes back as another
+CANCELLED_AT_ONCE = 2000
+"""Claims that one transaction cancels: nobody waits long for it, and it waits for this process never for long."""
 _TOLD = 50  # ticks named in one event
 
 

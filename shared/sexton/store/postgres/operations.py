@@ -2,15 +2,16 @@
 
 The claims are locked first, in the order of their ticks. Whoever pulls or completes one of them meanwhile was before,
 and the lock returns what it made of the claim, or comes after, and finds what was decided here. A rerun locks the job
-before its claim: the claim comes back to those that edits choose by their state.
+before its claim: the claim comes back to those that edits choose by their state. Very many are cancelled in parts: the
+server ends a transaction in whose middle this process computes for two seconds.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
@@ -18,6 +19,7 @@ from sexton.claims import State
 from sexton.errors import NotFound
 from sexton.job_formats import POOL_FORMAT
 from sexton.store.operation_rules import (
+    CANCELLED_AT_ONCE,
     HEARD_WITHIN,
     cancel_detail,
     check_rerun,
@@ -35,10 +37,11 @@ from sexton.store.protocol.operations import DrainAsked, Rerun, StopOutcome, Sto
 if TYPE_CHECKING:
     from sexton.store.postgres.connection import PostgresConnection
 
+_FIRST = datetime.min.replace(tzinfo=UTC)
 _LOCK_JOB = """
 SELECT scheduled_at, state, cancel_requested, token, attempt FROM claims
 WHERE job_id = %(job)s AND state = ANY (%(states)s::smallint[]) AND scheduled_at <= statement_timestamp()
-ORDER BY scheduled_at FOR UPDATE
+  AND scheduled_at > %(after)s ORDER BY scheduled_at LIMIT %(most)s FOR UPDATE
 """
 _LOCK_ONE = """
 SELECT scheduled_at, state, cancel_requested, token, attempt FROM claims
@@ -46,11 +49,11 @@ WHERE job_id = %(job)s AND scheduled_at = %(tick)s FOR UPDATE
 """
 _CANCEL = """
 UPDATE claims SET state = 7, finished_at = statement_timestamp(), reason = %(reason)s, start_by = NULL, blocked = false
-WHERE job_id = %(job)s AND scheduled_at = ANY (%(ticks)s::timestamptz[]) AND state IN (0, 2)
+WHERE job_id = %(job)s AND scheduled_at = ANY (%(ticks)s::timestamptz[]) AND state IN (0, 2) RETURNING slot
 """
 _ASK = """
 UPDATE claims SET cancel_requested = true, reason = %(reason)s
-WHERE job_id = %(job)s AND scheduled_at = ANY (%(ticks)s::timestamptz[]) AND state = 1
+WHERE job_id = %(job)s AND scheduled_at = ANY (%(ticks)s::timestamptz[]) AND state = 1 RETURNING slot
 """
 _STATES = "SELECT scheduled_at, state FROM claims WHERE job_id = %s AND scheduled_at = ANY (%s::timestamptz[])"
 _UNENDED = """
@@ -66,11 +69,13 @@ SELECT name, retired_at IS NOT NULL, paused_at IS NOT NULL, statement_timestamp(
 _LOCK_ENDED = """
 SELECT state, revision, attempt, origin FROM claims WHERE job_id = %s AND scheduled_at = %s FOR UPDATE
 """
-# Paused claims wait for the end of the pause, as those that are written meanwhile. A tick that nobody ever ran counts
-# as granted once: what was granted before is neither decided as late nor swept from a full queue. What ran under
-# `allow` takes a slot once its job has a concurrency key, as a claim that waited would.
+# A tick that was cancelled ahead of its time waits for it. Paused claims wait for the end of the pause, as those that
+# are written meanwhile. A tick that nobody ever ran counts as granted once: what was granted before is neither decided
+# as late nor swept from a full queue. What ran under `allow` takes a slot once its job has a concurrency key, as one
+# that waited would.
 _RERUN = """
-UPDATE claims c SET state = 0, available_at = statement_timestamp(), start_by = NULL, retries = 0, losses = 0,
+UPDATE claims c SET state = 0, start_by = NULL, retries = 0, losses = 0,
+  available_at = greatest(statement_timestamp(), c.scheduled_at + c.jitter_ms * interval '1 ms'),
   attempt = greatest(c.attempt, 1), overlap = CASE WHEN c.overlap = 0 AND j.slot IS NULL THEN 0 ELSE 2 END,
   slot = coalesce(j.slot, j.job_id), token = NULL, worker_id = NULL, granted_at = NULL, lease_expires_at = NULL,
   started_at = NULL, finished_at = NULL, cancel_requested = false, reason = NULL,
@@ -100,6 +105,27 @@ _NOTIFY_STOPS = "SELECT pg_notify('sexton_stops', '')"
 _NOTIFY_WORK = "SELECT pg_notify('sexton_work', '')"
 
 
+class _Ask(NamedTuple):
+    """A part of a request to cancel: claims ``after`` an instant; ``slots``: where those of earlier parts waited."""
+
+    job_id: int
+    actor: str
+    reason: str
+    running_only: bool
+    after: datetime = _FIRST
+    slots: frozenset[int] = frozenset()
+
+    def values(self) -> dict[str, object]:
+        states = [State.RUNNING] if self.running_only else [State.READY, State.RUNNING, State.PARKED]
+        numbers = [int(state) for state in states]
+        return {"job": self.job_id, "states": numbers, "after": self.after, "most": CANCELLED_AT_ONCE}
+
+
+class _Part(NamedTuple):
+    stopped: tuple[StoppedClaim, ...]
+    slots: frozenset[int]
+
+
 class PostgresOperations:
     """Implements ``OperationStore``."""
 
@@ -111,52 +137,47 @@ class PostgresOperations:
     def cancel(
         self, job_id: int, actor: str, reason: str, tick: datetime | None = None, *, running_only: bool = False
     ) -> tuple[StoppedClaim, ...]:
-        return self._connection.retrying(
-            lambda: self._cancel(job_id, actor, reason, tick, running_only), "cancelling these runs"
-        )
+        if tick is not None:
+            return self._part(_Ask(job_id, actor, reason, running_only), tick).stopped
+        stopped: list[StoppedClaim] = []
+        part = _Part((), frozenset())
+        while True:
+            after = stopped[-1].scheduled_at if stopped else _FIRST
+            part = self._part(_Ask(job_id, actor, reason, running_only, after, part.slots))
+            stopped += part.stopped
+            if len(part.stopped) < CANCELLED_AT_ONCE:
+                return tuple(stopped)
 
-    def _cancel(
-        self, job_id: int, actor: str, reason: str, tick: datetime | None, running_only: bool
-    ) -> tuple[StoppedClaim, ...]:
-        states = [State.RUNNING] if running_only else [State.READY, State.RUNNING, State.PARKED]
-        values = {"job": job_id, "tick": tick, "states": [int(state) for state in states]}
+    def _part(self, ask: _Ask, tick: datetime | None = None) -> _Part:
+        return self._connection.retrying(lambda: self._cancel(ask, tick), "cancelling these runs")
+
+    def _cancel(self, ask: _Ask, tick: datetime | None) -> _Part:
         with self._connection.transaction(LIMITS) as connection:
-            name, now = _job(connection, job_id)
-            rows = connection.execute(_LOCK_JOB if tick is None else _LOCK_ONE, values).fetchall()
-            if tick is not None and not rows:
-                raise no_claim(name, tick, now)
+            name, now = _job(connection, ask.job_id)
+            if tick is not None:
+                rows = connection.execute(_LOCK_ONE, {"job": ask.job_id, "tick": tick}).fetchall()
+                if not rows:
+                    raise no_claim(name, tick, now)
+            else:
+                rows = connection.execute(_LOCK_JOB, ask.values()).fetchall()
             stopped = tuple(
                 StoppedClaim(at, State(state), stop_outcome(State(state), is_asked), token, attempt)
                 for at, state, is_asked, token, attempt in rows
             )
-            ended = self._write(connection, _CANCEL, job_id, stopped, StopOutcome.CANCELLED, actor, reason)
-            asked = self._write(connection, _ASK, job_id, stopped, StopOutcome.ASKED, actor, reason)
-            if ended:
-                # A claim that was promoted and had not taken its slot yet: the next one may.
-                completion.promote_after(connection, [(job_id, at) for at in ended])
+            ended = _write(connection, _CANCEL, ask, stopped, StopOutcome.CANCELLED)
+            asked = _write(connection, _ASK, ask, stopped, StopOutcome.ASKED)
+            slots = ask.slots | ended
+            if slots and (tick is not None or len(rows) < CANCELLED_AT_ONCE):
+                # A claim that was promoted and had not taken its slot yet: the next one may, once no more of the job
+                # are to be cancelled.
+                completion.promote_slots(connection, sorted(slots))
                 connection.execute(_NOTIFY_WORK)
             if asked:
                 connection.execute(_NOTIFY_STOPS)
-            detail = cancel_detail(name, stopped, reason)
+            detail = cancel_detail(name, stopped, ask.reason)
             if detail is not None:
-                connection.execute(_EVENT, [actor, "job.cancelled", job_id, _json(detail)])
-        return stopped
-
-    def _write(
-        self,
-        connection: psycopg.Connection[Any],
-        statement: str,
-        job_id: int,
-        stopped: Sequence[StoppedClaim],
-        outcome: StopOutcome,
-        actor: str,
-        reason: str,
-    ) -> list[datetime]:
-        ticks = [one.scheduled_at for one in stopped if one.outcome is outcome]
-        if ticks:
-            said = stop_reason(outcome, actor, reason)
-            connection.execute(statement, {"job": job_id, "ticks": ticks, "reason": said})
-        return ticks
+                connection.execute(_EVENT, [ask.actor, "job.cancelled", ask.job_id, _json(detail)])
+        return _Part(stopped, slots)
 
     def states(self, job_id: int, ticks: Sequence[datetime] | None = None) -> dict[datetime, State]:
         with self._connection.autocommit() as connection:
@@ -209,6 +230,22 @@ class PostgresOperations:
                 connection.execute(_EVENT, [actor, action, None, _json(detail)])
                 connection.execute(_NOTIFY_STOPS)
         return tuple(DrainAsked(key, name, key in changed, key in heeding) for key, name in chosen.items())
+
+
+def _write(
+    connection: psycopg.Connection[Any],
+    statement: str,
+    ask: _Ask,
+    stopped: Sequence[StoppedClaim],
+    outcome: StopOutcome,
+) -> frozenset[int]:
+    """Write what becomes of the claims of this outcome; their slots."""
+    ticks = [one.scheduled_at for one in stopped if one.outcome is outcome]
+    if not ticks:
+        return frozenset()
+    said = stop_reason(outcome, ask.actor, ask.reason)
+    rows = connection.execute(statement, {"job": ask.job_id, "ticks": ticks, "reason": said}).fetchall()
+    return frozenset(slot for (slot,) in rows)
 
 
 def _job(connection: psycopg.Connection[Any], job_id: int) -> tuple[str, datetime]:

@@ -10,6 +10,7 @@ from sexton.claims import State
 from sexton.errors import NotFound
 from sexton.job_formats import POOL_FORMAT
 from sexton.store.operation_rules import (
+    CANCELLED_AT_ONCE,
     HEARD_WITHIN,
     cancel_detail,
     check_rerun,
@@ -30,16 +31,18 @@ from sexton.store.tables import from_micros, to_micros
 
 _CLAIMS = "SELECT scheduled_at, state, cancel_requested, token, attempt, slot FROM claims WHERE job_id = ? AND "
 _OF_JOB = _CLAIMS + "state IN (0, 1, 2) AND (state = 1 OR NOT ?) AND scheduled_at <= ? ORDER BY scheduled_at"
+_PART = _OF_JOB.replace("ORDER BY", "AND scheduled_at > ? ORDER BY") + " LIMIT ?"
 _ONE = _CLAIMS + "scheduled_at = ?"
 _CANCEL = """UPDATE claims SET state = 7, finished_at = ?, reason = ?, start_by = NULL, blocked = 0
  WHERE job_id = ? AND scheduled_at = ?"""
 _ASK = "UPDATE claims SET cancel_requested = 1, reason = ? WHERE job_id = ? AND scheduled_at = ?"
 _ENDED = """SELECT c.state, c.revision, c.attempt, c.origin, j.name, j.retired_at IS NOT NULL, j.paused_at IS NOT NULL
  FROM claims c JOIN jobs j ON j.job_id = c.job_id WHERE c.job_id = ? AND c.scheduled_at = ?"""
-_RERUN = """UPDATE claims SET state = 0, available_at = ?, start_by = NULL, retries = 0, losses = 0,
- attempt = max(attempt, 1), overlap = CASE WHEN overlap = 0 AND j.slot IS NULL THEN 0 ELSE 2 END,
- slot = coalesce(j.slot, j.job_id), token = NULL, worker_id = NULL, granted_at = NULL, lease_expires_at = NULL,
- started_at = NULL, finished_at = NULL, cancel_requested = 0, reason = NULL, blocked = ?
+_RERUN = """UPDATE claims SET state = 0, start_by = NULL, retries = 0, losses = 0,
+ available_at = max(?, scheduled_at + 1000 * jitter_ms), attempt = max(attempt, 1),
+ overlap = CASE WHEN overlap = 0 AND j.slot IS NULL THEN 0 ELSE 2 END, slot = coalesce(j.slot, j.job_id), token = NULL,
+ worker_id = NULL, granted_at = NULL, lease_expires_at = NULL, started_at = NULL, finished_at = NULL,
+ cancel_requested = 0, reason = NULL, blocked = ?
  FROM jobs j WHERE j.job_id = claims.job_id AND claims.job_id = ? AND scheduled_at = ?"""
 _POISONED = """SELECT job_id, name FROM jobs WHERE job_id = ?1 AND paused_at IS NULL AND retired_at IS NULL AND 2 = (
  SELECT count(*) FROM (SELECT state, losses FROM claims WHERE job_id = ?1 AND state IN (3, 4, 5, 6, 7)
@@ -57,10 +60,33 @@ class SqliteOperations:
     def cancel(
         self, job_id: int, actor: str, reason: str, tick: datetime | None = None, *, running_only: bool = False
     ) -> tuple[StoppedClaim, ...]:
+        stopped, slots = self._cancel(job_id, actor, reason, tick, running_only, None, set())
+        met = len(stopped)
+        while tick is None and met == CANCELLED_AT_ONCE:
+            after = stopped[-1].scheduled_at
+            part, slots = self._cancel(job_id, actor, reason, None, running_only, after, slots)
+            met = len(part)
+            stopped += part
+        return tuple(stopped)
+
+    def _cancel(
+        self,
+        job_id: int,
+        actor: str,
+        reason: str,
+        tick: datetime | None,
+        running_only: bool,
+        after: datetime | None,
+        slots: set[int],
+    ) -> tuple[list[StoppedClaim], set[int]]:
+        """The next of the claims ``after`` an instant, and the ``slots`` where cancelled ones waited, earlier parts'
+        included."""
         with self._connection.transaction() as connection:
             name, now = _job_name(connection, job_id), self._connection.now_micros()
             if tick is None:
-                rows = connection.execute(_OF_JOB, (job_id, int(running_only), now)).fetchall()
+                first = -1 if after is None else to_micros(after)
+                values = (job_id, int(running_only), now, first, CANCELLED_AT_ONCE)
+                rows = connection.execute(_PART, values).fetchall()
             else:
                 rows = connection.execute(_ONE, (job_id, to_micros(tick))).fetchall()
                 if not rows:
@@ -71,17 +97,20 @@ class SqliteOperations:
                 reason_text = stop_reason(outcome, actor, reason)
                 if outcome is StopOutcome.CANCELLED:
                     connection.execute(_CANCEL, (now, reason_text, job_id, at))
-                    # A claim that was promoted and had not taken its slot yet: the next one may.
-                    promote(connection, now, [slot])
-                    notify(self._connection, connection, Channel.WORK)
+                    slots = slots | {slot}
                 elif outcome is StopOutcome.ASKED:
                     connection.execute(_ASK, (reason_text, job_id, at))
-                    notify(self._connection, connection, Channel.STOPS)
                 stopped.append(StoppedClaim(from_micros(at), State(state), outcome, token, attempt))
+            if slots and (tick is not None or len(rows) < CANCELLED_AT_ONCE):
+                # A claim that was promoted and had not taken its slot yet: the next one may.
+                promote(connection, now, slots, all_free=True)
+                notify(self._connection, connection, Channel.WORK)
+            if any(one.outcome is StopOutcome.ASKED for one in stopped):
+                notify(self._connection, connection, Channel.STOPS)
             detail = cancel_detail(name, stopped, reason)
             if detail is not None:
                 record_event(connection, now, actor, "job.cancelled", detail, job_id)
-        return tuple(stopped)
+        return stopped, slots
 
     def states(self, job_id: int, ticks: Sequence[datetime] | None = None) -> dict[datetime, State]:
         with self._connection.snapshot() as connection:
