@@ -83,6 +83,16 @@ def test_connections_are_kept_and_cookies_are_not(runs: Runs, server: OddServer)
     assert [one for one in server.requests if one["path"] != "/echo" and "Cookie" in one["headers"]] == []
 
 
+@pytest.mark.parametrize(("method", "code"), [("POST", 200), ("POST", 204), ("HEAD", 200)])
+def test_no_run_takes_what_was_left_of_another_s_answer_for_its_own(server: OddServer, method: str, code: int) -> None:
+    with Runs(slots=1) as runs:  # in one process
+        for number in (1, 2, 3):
+            ended = runs.run(HttpTarget(server.url(f"/more/{code}"), method))
+            assert (ended.ending, ended.exit_code, ended.error) == (Ending.EXITED, 0, "")
+            assert ended.stdout == (b"stray %d\n" % number if (method, code) == ("POST", 200) else b"")
+    assert len(server.requests) == 3
+
+
 @pytest.mark.parametrize(
     ("path", "keys", "says", "names"),
     [

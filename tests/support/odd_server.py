@@ -28,6 +28,7 @@ class OddServer:
     scheme: str = "http"
     is_over: threading.Event = field(default_factory=threading.Event)
     written: int = 0  # bytes of a gigabyte
+    bodies: int = 0  # with more behind them
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"{self.scheme}://{host}:{self.port}{path}"
@@ -111,6 +112,10 @@ def _answer(connection: socket.socket, request: dict[str, Any], told: OddServer)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.close()
             return False
+        case ["more", code]:  # than one answer, in one piece
+            told.bodies += 1
+            body = b"stray %d" % told.bodies
+            connection.sendall(_plain(int(code), body) + _plain(200, b"nobody's"))
         case ["short"]:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nonly this")
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tracemalloc
 import zlib
 from datetime import UTC, datetime
@@ -217,3 +218,14 @@ def test_what_is_packed_is_unpacked_no_further_than_is_kept() -> None:
 
 def test_what_would_move_a_cursor_is_escaped() -> None:
     assert Body("\x1b[2J\r\n\rÄ\t\x9b\xff".encode() + b"\xff\n").shown() == "\\x1b[2J\n\\x0dÄ\t\\x9bÿ\\xff\n"
+
+
+def test_a_body_whose_encoding_ends_early_is_no_whole_one_and_one_of_several_parts_is() -> None:
+    whole = gzip.compress(b"paid: yes " * 100)
+    for cut in (whole[:15], whole[:-1], whole + whole[:15]):
+        with pytest.raises(BadEncoding, match="ends in the midst of its gzip"):
+            body_of([cut], "gzip")
+    parts = whole + gzip.compress(b"!") + b"\0" * 9
+    for pieces in ([parts], [parts[at : at + 1] for at in range(len(parts))]):
+        assert body_of(pieces, "gzip").data == b"paid: yes " * 100 + b"!"
+    assert body_of([], "gzip") == Body(b"")

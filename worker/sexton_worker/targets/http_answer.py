@@ -10,6 +10,7 @@ from dataclasses import dataclass
 KEPT = 64 * 1024  # bytes
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_EITHER = zlib.MAX_WBITS | 32  # gzip or deflate: the decoder finds out which
 _ENDS_OF_LINES = re.compile(r"\r\n")
 
 
@@ -37,15 +38,24 @@ def body_of(pieces: Iterable[bytes], encoding: str) -> Body:
         return _plain(pieces)
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise BadEncoding(f"its body is encoded as {encoding[:40]!r}, which was not asked for")
-    decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds out itself which of the two
+    decoder = zlib.decompressobj(_EITHER)
     data = bytearray()
+    is_whole = True  # nothing yet
     try:
         for piece in pieces:
-            data += decoder.decompress(piece, KEPT + 1 - len(data))
-            if len(data) > KEPT:
-                return Body(bytes(data[:KEPT]), is_cut=True)
+            rest = piece
+            while rest:
+                data += decoder.decompress(rest, KEPT + 1 - len(data))
+                if len(data) > KEPT:
+                    return Body(bytes(data[:KEPT]), is_cut=True)
+                rest, is_whole = decoder.unused_data, decoder.eof
+                if is_whole:  # a gzip file may have several parts, and zeros behind them
+                    rest = rest.lstrip(b"\0")
+                    decoder = zlib.decompressobj(_EITHER)
     except zlib.error as error:
         raise BadEncoding(f"its body is no {encoding}: {error}") from None
+    if not is_whole:
+        raise BadEncoding(f"its body ends in the midst of its {encoding}")
     return Body(bytes(data))
 
 

@@ -7,7 +7,8 @@
     nothing may be sent, or can be                 not started
 
 These names are what ``retries.on`` may name. The beginning of the answer's body is the run's standard output. The
-process keeps its connections for the next request; cookies and all else that a server says end with the run.
+process keeps its connections for the next request, unless something of an answer may be left on one; cookies and all
+else that a server says end with the run.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING
 from sexton.run_context import context
 from sexton.settings import format_duration
 from sexton_worker.targets.http_answer import BadEncoding, Body, body_of
+from sexton_worker.targets.http_leftovers import leaves_nothing
 from sexton_worker.targets.http_redirects import (
     MOST_REDIRECTS,
     NO_REDIRECTS,
@@ -234,10 +236,15 @@ def _answer_to(request: Request) -> Iterator[Response]:
         request.method, request.url, headers=list(request.headers.items()), content=request.body
     )
     response = client.send(made, stream=True)
+    may_stay = False
     try:
         yield response
     finally:
         response.close()
+        with contextlib.suppress(AttributeError):  # another httpx, which keeps its connections in another way
+            may_stay = leaves_nothing(client, response)
+        if not may_stay:
+            _drop_client()
 
 
 def _present_client() -> Client:
