@@ -18,6 +18,7 @@ from sexton.claims import OnLeaseLost, OnWorkerLost, State
 from sexton.targets import CommandTarget, HttpTarget, PythonTarget, ShellTarget
 from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.targets import command_runs
+from sexton_worker.targets.zygote_link import ZygoteLink
 from tests.support import freezing, reaper
 from tests.support.blows import children_of
 from tests.support.processes import ProcessGroup
@@ -182,6 +183,7 @@ def test_the_runs_of_a_lost_zygote_are_ended_and_their_fate_is_said_to_be_unknow
 
 def test_a_zygote_that_does_not_answer_is_replaced(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_runs, "PING_SECONDS", 0.2)
+    monkeypatch.setattr(ZygoteLink, "is_stopped", lambda link: False)  # it stays so whatever is done for it
     note = tmp_path / "pid"
     token = runs.start(ShellTarget(endless(note, "exit")))
     pid = pid_in(note)
@@ -193,8 +195,11 @@ def test_a_zygote_that_does_not_answer_is_replaced(runs: Runs, tmp_path: Path, m
     assert runs.run(CommandTarget(("true",))).exit_code == 0
 
 
-def test_what_a_lost_zygote_had_not_begun_is_begun_by_the_next(runs: Runs, tmp_path: Path) -> None:
+def test_what_a_lost_zygote_had_not_begun_is_begun_by_the_next(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And once."""
+    monkeypatch.setattr(ZygoteLink, "is_stopped", lambda link: False)
     runs.run(CommandTarget(("true",)))
     zygote = zygote_of(os.getpid())
     freezing.freeze(zygote)
@@ -222,6 +227,14 @@ def test_a_claim_whose_zygote_was_lost_is_run_again_or_lost_as_its_job_says(tria
     trial.await_states(again, State.SUCCEEDED)
     assert [len(note.read_text().split()) for note in notes] == [2, 1]
     assert [run.outcome for run in trial.runs(again)] == [State.READY, State.SUCCEEDED]
+
+
+def test_a_zygote_that_was_stopped_goes_on(runs: Runs) -> None:
+    """A command that stops it puts off nobody's deadline for long, and costs nobody a run."""
+    with capture_logs() as logs:
+        ended = runs.run(ShellTarget("kill -STOP $PPID; echo alive"))
+    assert (ended.ending, ended.stdout) == (Ending.EXITED, b"alive\n")
+    assert "zygote.stopped" in [entry["event"] for entry in logs]
 
 
 def test_the_next_zygote_watches_over_the_python_processes_too(trial: WorkerTrial, tmp_path: Path) -> None:

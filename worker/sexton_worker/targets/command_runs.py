@@ -36,7 +36,7 @@ from sexton_worker.targets.environment import clean_environment
 from sexton_worker.targets.outputs import discard
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.targets.slots import Slots
-from sexton_worker.targets.zygote_keeper import PING_SECONDS, ZygoteKeeper
+from sexton_worker.targets.zygote_keeper import PING_SECONDS, ROUSE_SECONDS, ZygoteKeeper
 from sexton_worker.targets.zygote_link import ZygoteLink
 from sexton_worker.targets.zygote_loss import Lost, end_lost
 from sexton_worker.zygote import frames
@@ -259,7 +259,8 @@ class CommandRuns:
         while not self._is_closed:
             try:
                 with self._lock:
-                    seconds = min(self.zygote.keep() or PING_SECONDS, self._note_leases())
+                    patience = min(PING_SECONDS, ROUSE_SECONDS if self.zygote.present else PING_SECONDS)
+                    seconds = min(self.zygote.keep() or patience, patience, self._note_leases())
                     poll, link = select.poll(), self.zygote.present
                     poll.register(self._bell, select.POLLIN)
                     if link is not None:
@@ -285,8 +286,10 @@ class CommandRuns:
             self.flush()
         if is_gone:
             self._note_loss()
-        elif not ready and self._sent:
-            self._ask()
+        elif not ready:
+            self.zygote.rouse()
+            if self._sent:
+                self._ask()
         self._freed()
 
     def _note_leases(self) -> float:

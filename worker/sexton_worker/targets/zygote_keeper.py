@@ -3,6 +3,8 @@
     none ──needed──▶ present ──exited, killed──────────▶ lost ──▶ none
                         └──says nothing, asked thrice──▶ killed ─┘
 
+One that somebody stopped (SIGSTOP) is let go on at once.
+
 A zygote that is lost takes with it what is known of its commands; they are ended by ``zygote_loss``. The Python
 processes that it watched over are told of to the next one. All methods belong to who holds the execution's lock.
 """
@@ -11,11 +13,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import structlog
+
 from sexton.clock import Clock
 from sexton_worker.targets.zygote_link import ZygoteLink
 from sexton_worker.zygote.frames import PING_FRAME, watch_frame
 
 PING_SECONDS = 5.0
+ROUSE_SECONDS = 1.0  # between looks at one that says nothing
 MOST_UNANSWERED = 3
 PAUSE_SECONDS = 1.0  # between two zygotes that only watch
 
@@ -35,6 +40,7 @@ class ZygoteKeeper:
         self._places = places
         self._watched: dict[int, Watched] = {}
         self._not_before = 0.0
+        self._log = structlog.get_logger("sexton.worker.execution")
         self.present: ZygoteLink | None = None
 
     def link(self) -> ZygoteLink:
@@ -74,7 +80,7 @@ class ZygoteKeeper:
         return None
 
     def ask(self) -> None:
-        """Nothing was heard for ``PING_SECONDS``, though it has runs: ask it to answer, and kill it if it will not.
+        """Nothing was heard lately, though it has runs: ask it to answer, and kill it if it will not.
 
         Counted in tries and not in seconds: a machine that slept has not been silent.
         """
@@ -86,6 +92,13 @@ class ZygoteKeeper:
         self.present.unanswered += 1
         self.present.post(PING_FRAME)
         self.present.flush()
+
+    def rouse(self) -> None:
+        """Let it go on if it was stopped: meanwhile no command begins, ends or meets its deadline."""
+        if self.present is not None and self.present.is_stopped():
+            hint = "it goes on now; a command may have stopped it"
+            self._log.warning("zygote.stopped", pid=self.present.pid, hint=hint)
+            self.present.go_on()
 
     def lose(self) -> ZygoteLink:
         """Part with the present one, which has exited."""

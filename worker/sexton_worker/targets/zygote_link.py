@@ -83,6 +83,7 @@ class ZygoteLink:
             self._ends = ours.pop_all()
         self._frames = frames.FrameBuffer()
         self._outbox: deque[tuple[bytes | memoryview, Sequence[int]]] = deque()
+        self.is_given_up = False
         self.unanswered = 0  # pings since it last said anything
 
     @property
@@ -165,8 +166,21 @@ class ZygoteLink:
         """The run there may go on until then (elapsed seconds); costs no word."""
         self._roster.note_lease(place, lease)
 
+    def is_stopped(self) -> bool:
+        """Whether a signal has stopped it, as far as can be seen."""
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb") as file:
+                return file.read().rpartition(b")")[2].split()[0] == b"T"
+        except (OSError, IndexError):
+            return False
+
+    def go_on(self) -> None:
+        """Undo a stop."""
+        self._group.signal(signal.SIGCONT)
+
     def kill(self) -> None:
-        """It will have exited in a moment; ``end`` must follow."""
+        """Give it up: it will have exited in a moment; ``end`` must follow."""
+        self.is_given_up = True
         self._group.signal(signal.SIGKILL)
 
     def end(self, patience: float = 0.0) -> int:
