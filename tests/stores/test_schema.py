@@ -8,12 +8,14 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import Connection, Engine, create_engine, inspect, text
 
 from sexton.errors import DatabaseUnreachable, InvalidInput, OldSchema, Refused
 from sexton.store import open_store, schema, tables
+from sexton.store.postgres import table_locks
 from sexton.store.protocol import Store, StoreOptions
 from sexton.store.schema import SCHEMA_VERSION, check_schema, upgrade
+from tests.support.postgres import PostgresServer, fresh_database
 
 
 def test_the_migrations_make_what_the_tables_declare(ledger_url: str) -> None:
@@ -83,6 +85,52 @@ def test_several_upgraders_at_once_make_one_ledger(empty_url: str) -> None:
         thread.join()
     assert failures == []
     check_schema(empty_url)
+
+
+def older_and_read(url: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, Connection]:
+    """A ledger of the schema before, and somebody who has read a table of it and not ended yet, as a backup does."""
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "SCHEMA_VERSION", "0002")
+        assert upgrade(url) == "0002"
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+    reader = engine.connect()
+    reader.execute(text("SET application_name = 'pg_dump'"))
+    reader.execute(text("SELECT count(*) FROM runs"))
+    monkeypatch.setattr(table_locks, "_PAUSE_SECONDS", 0)
+    return engine, reader
+
+
+def test_an_upgrade_that_waits_for_a_reader_holds_nobody_up(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fresh_database(postgres_server) as url:
+        engine, reader = older_and_read(url, monkeypatch)
+        said: list[str] = []
+
+        def look(sentence: str) -> None:
+            said.append(sentence)
+            with engine.begin() as another:
+                another.execute(text("SET LOCAL lock_timeout = '10ms'"))
+                for table in ("workers", "cluster", "jobs", "cursors", "runs"):
+                    another.execute(text(f"LOCK TABLE {table} IN ROW EXCLUSIVE MODE"))
+            reader.close()
+
+        assert upgrade(url, answer_within=60, told=look) == SCHEMA_VERSION
+        assert [sentence.startswith("waiting for pg_dump (pid ") for sentence in said] == [True]
+        engine.dispose()
+
+
+def test_an_upgrade_names_who_uses_its_tables_for_too_long(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_locks, "_PATIENCE_SECONDS", 0)
+    with fresh_database(postgres_server) as url:
+        engine, reader = older_and_read(url, monkeypatch)
+        with pytest.raises(Refused, match=r"stay in use by pg_dump \(pid .*nothing was changed"):
+            upgrade(url)
+        assert schema.found_version(url) == "0002"
+        reader.close()
+        engine.dispose()
 
 
 @pytest.mark.parametrize(("version", "is_accepted"), [("0002", False), ("0004", True), ("0005", False)])

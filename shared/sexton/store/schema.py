@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,28 +100,39 @@ def _check_not_too_new(found: str, url: str) -> None:
         )
 
 
-def upgrade(url: str, *, answer_within: float = _UPGRADE_SECONDS) -> str:
+def upgrade(url: str, *, answer_within: float = _UPGRADE_SECONDS, told: Callable[[str], None] | None = None) -> str:
     """Bring the database to this version's schema, in one transaction; the version it then has.
 
-    Safe to run at any time and by several at once; a database that is new enough is left alone. Raises ``OldSchema``
-    where it is too new for this version, ``Refused`` where tables that are not Sexton's have the names it needs, and
-    ``DatabaseUnreachable``.
+    Safe to run at any time and by several at once; a database that is new enough is left alone. Who reads for long is
+    waited for, and ``told``, without holding up others. Raises ``OldSchema`` where it is too new for this version,
+    ``Refused`` where tables that are not Sexton's have the names it needs or somebody uses its tables for ten minutes,
+    and ``DatabaseUnreachable``.
     """
     found_version(url, answer_within=answer_within)  # says in a sentence where nothing answers, or is no database
     if url.startswith("sqlite") and (path := path_of(url)) is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     connection = connection_for(StoreOptions(url, application="sexton db upgrade", answer_within=answer_within))
     try:
-        return upgrade_over(connection)
+        return upgrade_over(connection, told)
     finally:
         connection.close()
 
 
-def upgrade_over(connection: PostgresConnection | SqliteConnection) -> str:
+def upgrade_over(connection: PostgresConnection | SqliteConnection, told: Callable[[str], None] | None = None) -> str:
     """``upgrade`` for a database in memory, which lives as long as its connection."""
+    if isinstance(connection, SqliteConnection):
+        return _upgrade(connection)
+    from sexton.store.postgres import table_locks
+
+    return table_locks.until_free(connection, lambda: _upgrade(connection, table_locks.BRIEFLY), told)
+
+
+def _upgrade(connection: PostgresConnection | SqliteConnection, waiting: str = "") -> str:
+    """In one transaction; ``waiting``: the statement that says for how long it waits for a table."""
     with connection.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE").begin() as writing:
         if writing.dialect.name == "postgresql":
             writing.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _UPGRADE_LOCK})
+            writing.execute(text(waiting))
         found = _version(writing)
         if found is None:
             _check_names_are_free(writing, connection.options.url)

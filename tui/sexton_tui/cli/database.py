@@ -22,7 +22,7 @@ def upgrade_database(ctx: typer.Context) -> None:
 
     url = invocation_of(ctx).settings().database
     before = found_version(url, answer_within=ANSWER_WITHIN_SECONDS)  # says within 10 s if nothing is there
-    after = upgrade(url)
+    after = upgrade(url, told=lambda sentence: typer.echo(sentence, err=True))
     what = f"has schema {after} already" if before == after else f"now has schema {after} (before: {before or 'none'})"
     print(f"{masked_url(url)} {what}")
 
