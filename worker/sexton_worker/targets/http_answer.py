@@ -43,20 +43,25 @@ def body_of(pieces: Iterable[bytes], encoding: str) -> Body:
     is_whole = True  # nothing yet
     try:
         for piece in pieces:
-            rest = piece
+            rest = _after_part(piece) if is_whole and data else piece
             while rest:
                 data += decoder.decompress(rest, KEPT + 1 - len(data))
                 if len(data) > KEPT:
                     return Body(bytes(data[:KEPT]), is_cut=True)
                 rest, is_whole = decoder.unused_data, decoder.eof
-                if is_whole:  # a gzip file may have several parts, and zeros behind them
-                    rest = rest.lstrip(b"\0")
+                if is_whole:  # a gzip file may have several parts
+                    rest = _after_part(rest)
                     decoder = zlib.decompressobj(_EITHER)
     except zlib.error as error:
         raise BadEncoding(f"its body is no {encoding}: {error}") from None
     if not is_whole:
         raise BadEncoding(f"its body ends in the midst of its {encoding}")
     return Body(bytes(data))
+
+
+def _after_part(piece: bytes) -> bytes:
+    """Without the zeros that may be behind a part."""
+    return piece.lstrip(b"\0")
 
 
 def _plain(pieces: Iterable[bytes]) -> Body:
