@@ -196,13 +196,22 @@ def _write(found: RunOutput, stream: Stream, writer: TextWriter) -> None:
     kept = [
         (name, data) for name, data in zip(NAMES, (found.stdout, found.stderr), strict=True) if stream in ("both", name)
     ]
-    if all(data is None for _, data in kept):
-        writer.note("nothing of this run's output was kept")
+    if not any(data for _, data in kept):
+        writer.note(_why_nothing(found.run, stream))
     for name, data in kept:
         writer.piece(name, Piece(0, data or b""))
     writer.finish()
     if where := where_it_is_whole(found.run):
         writer.note(where.removeprefix("; "))
+
+
+def _why_nothing(run: RunView, stream: Stream) -> str:
+    totals = {"stdout": run.stdout_bytes, "stderr": run.stderr_bytes}
+    if any(total for name, total in totals.items() if stream in (Stream.BOTH, name)):
+        return "nothing of this run's output was kept"
+    if run.exit_code is not None:
+        return "this run wrote nothing" + ("" if stream is Stream.BOTH else f" to {stream.value}")
+    return f"nothing is known of this run's output: {run.error}" if run.error else "nothing is known of its output"
 
 
 def _write_whole(run: RunView, stream: Stream, writer: TextWriter) -> None:
