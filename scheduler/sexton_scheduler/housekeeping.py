@@ -7,7 +7,6 @@ which only the leader does, under its term.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,11 +15,11 @@ import structlog
 
 from sexton.claims import State
 from sexton.clock import Clock, DatabaseTime
-from sexton.cluster_views import SEXTON
 from sexton.decisions import LateJob
-from sexton.errors import DatabaseUnreachable, Refused
+from sexton.errors import DatabaseUnreachable
 from sexton.late_claims import decide_late, newly_fired, with_starts
-from sexton.store.protocol import ChangeKind, JobChange, Store
+from sexton.store.poison import pause_poison
+from sexton.store.protocol import Store
 from sexton.terms import NodeReport
 from sexton_scheduler.catch_up_budget import CatchUpBudget
 from sexton_scheduler.core.reach import Reach
@@ -93,10 +92,8 @@ def requeue_expired(keeper: Housekeeper) -> int:
 
 def _pause_poison(keeper: Housekeeper, lost: Collection[int]) -> None:
     """A job that took three workers with it at two ticks in a row is paused: it would take the pool with it."""
-    for job_id, name in keeper.store.operations.poisoned(tuple(lost)):
-        _log.error("job.paused_as_poison", job=name, job_id=job_id)
-        with contextlib.suppress(Refused):  # it was edited meanwhile: whoever did it knows
-            keeper.store.edits.edit([JobChange(ChangeKind.PAUSE, job_id, why=POISON)], SEXTON)
+    for name in pause_poison(keeper.store, lost, POISON):
+        _log.error("job.paused_as_poison", job=name)
 
 
 def sweep(keeper: Housekeeper) -> int:

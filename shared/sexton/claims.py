@@ -75,6 +75,7 @@ class OnLeaseLost(StrEnum):
     KILL = "kill"
 
 
+POISON_AFTER = 3  # losses: it may be the claim's run that ends what runs it
 PACED_ORIGINS = frozenset({Origin.CATCH_UP, Origin.HELD, Origin.BACKFILL})
 
 ENDED = frozenset(

@@ -173,7 +173,7 @@ def test_the_runs_of_a_lost_zygote_are_ended_and_their_fate_is_said_to_be_unknow
         os.kill(zygote, signal.SIGKILL)
         ended = runs.end_of(token)
     assert not any(map(is_alive, pids))
-    assert ended.ending is Ending.MACHINE_FAULT
+    assert ended.ending is Ending.VANISHED
     assert ended.started is not None
     assert "was lost (ended by SIGKILL); what became of the run is unknown" in ended.error
     assert [entry["runs"] for entry in logs if entry["event"] == "zygote.lost"] == [1]
@@ -190,7 +190,7 @@ def test_a_zygote_that_does_not_answer_is_replaced(runs: Runs, tmp_path: Path, m
     zygote = zygote_of(os.getpid())
     freezing.freeze(zygote)
     ended = runs.end_of(token)
-    assert ended.ending is Ending.MACHINE_FAULT
+    assert ended.ending is Ending.VANISHED
     gone(pid, zygote)
     assert runs.run(CommandTarget(("true",))).exit_code == 0
 
@@ -235,6 +235,42 @@ def test_a_zygote_that_was_stopped_goes_on(runs: Runs) -> None:
         ended = runs.run(ShellTarget("kill -STOP $PPID; echo alive"))
     assert (ended.ending, ended.stdout) == (Ending.EXITED, b"alive\n")
     assert "zygote.stopped" in [entry["event"] for entry in logs]
+
+
+def test_what_kills_its_zygote_is_ended_as_poison_and_costs_its_neighbours_one_run(
+    trial: WorkerTrial, tmp_path: Path
+) -> None:
+    """From then on it has a zygote of its own, as its neighbours have: nobody can tell yet who did it."""
+    note, gate = tmp_path / "pids", tmp_path / "gate"
+    poison = trial.job(f"while [ ! -s {note} ]; do sleep 0.1; done; kill -9 $PPID; sleep 300")
+    beside = trial.job(f"echo $$ >> {note}; while [ ! -e {gate} ]; do sleep 0.1; done")
+    trial.start_worker(slots=2)
+    trial.await_states(poison, State.LOST)
+    gate.touch()
+    trial.await_states(beside, State.SUCCEEDED)
+    lost = trial.runs(poison)
+    assert [run.outcome for run in lost] == [State.READY, State.READY, State.LOST]
+    assert "3 losses of its claim, it may be what ends that process" in lost[-1].error
+    assert [run.outcome for run in trial.runs(beside)] == [State.READY, State.SUCCEEDED]
+    assert len(note.read_text().split()) == 2
+
+
+def test_a_run_in_quarantine_has_a_zygote_of_its_own_that_ends_with_it(runs: Runs, tmp_path: Path) -> None:
+    runs.run(CommandTarget(("true",)))
+    shared, gate = zygote_of(os.getpid()), tmp_path / "gate"
+    token = runs.start(ShellTarget(f"echo $PPID > {tmp_path}/pid; exec sleep 300"), losses=1, kill_after=0.3)
+    own = pid_in(tmp_path / "pid")
+    assert own != shared
+    other = runs.start(ShellTarget(f"echo out; {waits(tmp_path / 'other', str(gate))}"), losses=1)
+    pid_in(tmp_path / "other")
+    runs.execution.look(other)
+    eventually(lambda: other in runs.execution.seen(), LONG, "its output is seen")
+    runs.execution.stop(token, StopReason.CANCELLED)
+    assert runs.end_of(token).ending is Ending.CANCELLED
+    gone(own)
+    gate.touch()
+    assert runs.end_of(other).stdout == b"out\n"
+    assert is_alive(shared)
 
 
 def test_the_next_zygote_watches_over_the_python_processes_too(trial: WorkerTrial, tmp_path: Path) -> None:

@@ -83,6 +83,18 @@ def test_output_is_kept_where_there_is_any(store: Store, rows: ClaimRows) -> Non
     assert rows.output(second.token) is None
 
 
+def test_a_loss_is_counted_and_told_with_the_next_grant(store: Store, rows: ClaimRows) -> None:
+    """A run that took with it what ran it; it uses no retry."""
+    at = rows.add(1)
+    (grant,) = step(store).grants
+    assert grant.losses == 0
+    (again,) = step(store, ended(grant, State.READY, is_loss=True)).grants
+    assert (again.losses, again.retries, again.attempt) == (1, 0, 2)
+    step(store, ended(again, State.LOST, is_loss=True))
+    claim = rows.row(1, at)
+    assert (claim.state, claim.losses, claim.retries) == (State.LOST, 2, 0)
+
+
 def test_a_result_under_another_token_changes_nothing_and_is_counted(store: Store, rows: ClaimRows) -> None:
     """Invariant 4."""
     at = rows.add(1)

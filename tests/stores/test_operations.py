@@ -13,6 +13,7 @@ from sqlalchemy import insert, select, update
 from sexton.claims import Origin, Overlap, State
 from sexton.errors import NotFound, Refused
 from sexton.store import open_store
+from sexton.store.poison import pause_poison
 from sexton.store.protocol import (
     Channel,
     Grant,
@@ -327,6 +328,15 @@ def test_a_job_is_poison_once_its_last_two_ticks_took_three_workers_each(store: 
     with rows.engine.begin() as connection:
         connection.execute(update(jobs).values(paused_at=now()))
     assert store.operations.poisoned([JOB]) == ()
+
+
+def test_poison_is_paused_once(store: Store, rows: ClaimRows) -> None:
+    for _ in range(2):
+        rows.add(state=int(State.LOST), losses=3, finished_at=now())
+    assert pause_poison(store, {JOB, 2}, "for a reason") == ["bell"]
+    with rows.engine.connect() as connection:
+        assert connection.execute(select(jobs.c.paused_at).where(jobs.c.job_id == JOB)).scalar_one() is not None
+    assert pause_poison(store, {JOB, 2}, "for a reason") == []
 
 
 # --- drain --------------------------------------------------------------------------------------------

@@ -41,7 +41,9 @@ PLAIN = RunRules(
 )
 
 
-def a_grant(token: int, *, scheduled_at: datetime = TICK, at_most_once: bool = False, retries: int = 0) -> Grant:
+def a_grant(
+    token: int, *, scheduled_at: datetime = TICK, at_most_once: bool = False, retries: int = 0, losses: int = 0
+) -> Grant:
     """A grant of job 1."""
     return Grant(
         job_id=1,
@@ -55,6 +57,7 @@ def a_grant(token: int, *, scheduled_at: datetime = TICK, at_most_once: bool = F
         jitter=timedelta(0),
         at_most_once=at_most_once,
         lease_expires_at=scheduled_at + timedelta(seconds=30),
+        losses=losses,
     )
 
 
@@ -96,11 +99,11 @@ class Runs:
             self.execution.stop(token, StopReason.GIVEN_BACK)
         self.execution.close()
 
-    def start(self, target: Target, **keys: Any) -> int:
+    def start(self, target: Target, *, losses: int = 0, **keys: Any) -> int:
         """Begin a run; its token."""
         token = next(self._tokens)
         self._open.add(token)
-        self.execution.start(RunOrder(a_grant(token), "nightly", rules_for(target, **keys), DEADLINE))
+        self.execution.start(RunOrder(a_grant(token, losses=losses), "nightly", rules_for(target, **keys), DEADLINE))
         return token
 
     def start_together(self, *targets: Target, **keys: Any) -> list[int]:

@@ -33,8 +33,10 @@ def ended(ending: Ending, code: int | None = None, *names: str, started: float |
     return EndedRun(7, ending, started, 2.0, code, "why", names)
 
 
-def verdict(end: EndedRun, rules: RunRules = RULES, *, used: int = 0, at_most_once: bool = False) -> Verdict:
-    return conclude(end, rules, retries_used=used, at_most_once=at_most_once, finished_at=NOW, draw=0.5)
+def verdict(
+    end: EndedRun, rules: RunRules = RULES, *, used: int = 0, losses: int = 0, at_most_once: bool = False
+) -> Verdict:
+    return conclude(end, rules, retries_used=used, losses=losses, at_most_once=at_most_once, finished_at=NOW, draw=0.5)
 
 
 @pytest.mark.parametrize("code", [0, 3])
@@ -66,6 +68,15 @@ def test_a_run_that_the_machine_could_not_start_goes_back_a_little_later_and_use
     assert verdict(fault, ONCE, at_most_once=True) == later
     begun = ended(Ending.MACHINE_FAULT, started=1.0)  # killed at once, so nobody knows what it did
     assert verdict(begun, ONCE, at_most_once=True) == Verdict(State.LOST, "why")
+
+
+def test_a_run_that_vanished_with_what_started_it_is_a_loss_and_the_third_is_one_too_many() -> None:
+    gone = ended(Ending.VANISHED)
+    again = Verdict(State.READY, "why", retry_at=NOW + timedelta(seconds=1.5), is_loss=True)
+    assert verdict(gone) == verdict(gone, losses=1, used=2) == again
+    poison = Verdict(State.LOST, "why; 3 losses of its claim, it may be what ends that process", is_loss=True)
+    assert verdict(gone, losses=2) == poison
+    assert verdict(gone, at_most_once=True) == Verdict(State.LOST, "why", is_loss=True)
 
 
 def test_an_exception_never_succeeds_whatever_the_success_codes() -> None:
@@ -110,13 +121,14 @@ def test_what_a_worker_gives_back_uses_no_retry_but_is_lost_if_it_may_run_only_o
     ending=st.sampled_from(Ending),
     code=st.none() | st.integers(0, 255),
     used=st.integers(0, 5),
+    losses=st.integers(0, 3),
     once=st.booleans(),
     started=st.none() | st.just(1.0),
 )
 def test_every_outcome_is_an_allowed_arrow_from_running(
-    ending: Ending, code: int | None, used: int, once: bool, started: float | None
+    ending: Ending, code: int | None, used: int, losses: int, once: bool, started: float | None
 ) -> None:
-    outcome = verdict(ended(ending, code, started=started), used=used, at_most_once=once).outcome
+    outcome = verdict(ended(ending, code, started=started), used=used, losses=losses, at_most_once=once).outcome
     assert (State.RUNNING, outcome) in ARROWS
 
 

@@ -10,6 +10,7 @@ from sexton.claims import OnLeaseLost, State
 from sexton.errors import DatabaseUnreachable
 from sexton.job_rules import RetryRules
 from sexton.store.protocol import Grant
+from sexton_worker import poison
 from sexton_worker.core.pull_policy import RECALL_SECONDS
 from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.execution import RunOrder
@@ -90,6 +91,29 @@ def test_an_error_that_no_database_takes_is_sent_as_one_that_it_does(bench: Benc
     bench.work()
     (result,) = bench.grants.results
     assert result.error == "ValueError: ? and \N{REPLACEMENT CHARACTER}"
+
+
+def test_a_job_whose_claim_ended_as_poison_is_looked_at(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[int]] = []
+
+    def ask(store: object, jobs: set[int], why: str) -> list[str]:
+        asked.append(jobs)
+        return []
+
+    monkeypatch.setattr(poison, "pause_poison", ask)
+    bench.give(1)
+    bench.grants.ready.append(a_grant(2, losses=2))
+    bench.work()
+    bench.execution.end(1, ending=Ending.VANISHED, error="gone")
+    bench.work()
+    assert asked == []
+    bench.execution.end(2, ending=Ending.VANISHED, error="gone")
+    bench.work()
+    assert asked == [{1}]
+    assert [(result.outcome, result.is_loss) for result in bench.grants.results] == [
+        (State.READY, True),
+        (State.LOST, True),
+    ]
 
 
 def test_a_failed_run_goes_back_with_its_retry_and_a_later_time(bench: Bench) -> None:

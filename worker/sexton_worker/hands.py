@@ -113,6 +113,7 @@ class Hands:
                 ended,
                 order.rules,
                 retries_used=grant.retries,
+                losses=grant.losses,
                 at_most_once=grant.at_most_once,
                 finished_at=finished_at,
                 draw=self._draw(),
@@ -133,4 +134,5 @@ class Hands:
             ended.stderr,
             ended.stdout_bytes,
             ended.stderr_bytes,
+            verdict.is_loss,
         )

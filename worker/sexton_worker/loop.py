@@ -38,6 +38,7 @@ from sexton_worker.definitions import Definitions, UnreadableDefinition
 from sexton_worker.execution import Execution
 from sexton_worker.hands import Hands
 from sexton_worker.lease_book import LeaseBook
+from sexton_worker.poison import pause_killers
 from sexton_worker.settings_reader import SettingsReader
 from sexton_worker.worker_time import WorkerTime
 
@@ -273,6 +274,7 @@ class WorkerLoop:
         self._hands.take(answer.grants)
         held = {grant.token: grant.at_most_once for grant in answer.grants}
         self._book.hold(held, sent=sent, lease=settings.lease.total_seconds())
+        pause_killers(self._store, request.results)
         if free:
             next_due = answer.next_available_at
             at = None if next_due is None else self._time.elapsed(next_due)

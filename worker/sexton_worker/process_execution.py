@@ -24,6 +24,7 @@ from sexton_worker.targets.command_runs import CommandRuns
 from sexton_worker.targets.ending import not_started
 from sexton_worker.targets.preparation import Preparation
 from sexton_worker.targets.python_runs import PythonRuns
+from sexton_worker.targets.quarantine import Quarantine
 from sexton_worker.targets.secrets import NoSecret, Secrets
 from sexton_worker.targets.slots import Slots
 from sexton_worker.whole_output import WholeRun
@@ -75,6 +76,11 @@ class ProcessExecution:
         self.seen_wakeup = clock.wakeup()  # set when ``seen`` has news
         spools = () if room is None else (room.files,)
         self._commands = CommandRuns(*shared, leases, room, self._note_seen)
+
+        def cell(tell: Callable[[EndedRun], None]) -> CommandRuns:
+            return CommandRuns(*shared[:4], tell, self._begin_waiting, leases, room, self._note_seen)
+
+        self._quarantine = Quarantine(clock, self._tell, cell)
         self._python = PythonRuns(*shared, self._commands.zygote, wear, leases, *spools)
 
     def start(self, *orders: RunOrder) -> None:
@@ -90,6 +96,8 @@ class ProcessExecution:
                     self._tell(not_started(order, self._clock.elapsed(), call))
                 elif call is not None:
                     self._python.add(order, call, turn(self._arrivals, order.grant.priority))
+                elif order.grant.losses:
+                    self._quarantine.add(order, turn(self._arrivals, order.grant.priority))
                 else:
                     self._commands.add(order, turn(self._arrivals, order.grant.priority))
             self._begin_waiting()
@@ -107,7 +115,8 @@ class ProcessExecution:
 
     def recall(self) -> tuple[int, ...]:
         with self._lock:
-            recalled = (*self._commands.take_waiting(), *self._python.take_waiting())
+            waiting = (self._commands, self._quarantine, self._python)
+            recalled = tuple(token for one in waiting for token in one.take_waiting())
             for token in recalled:
                 self._hidden.pop(token, None)
                 self._whole.pop(token, None)
@@ -122,13 +131,14 @@ class ProcessExecution:
 
     def stop(self, token: int, reason: StopReason) -> None:
         with self._lock:
-            if not self._commands.stop(token, reason):
+            if not self._commands.stop(token, reason) and not self._quarantine.stop(token, reason):
                 self._python.stop(token, reason)
 
     def look(self, token: int) -> None:
         """Ask what this run has written so far: ``seen`` has it soon, if it goes on here and has begun."""
         with self._lock:
-            if not self._commands.look(token) and (seen := self._python.look(token)) is not None:
+            is_asked = self._commands.look(token) or self._quarantine.look(token)
+            if not is_asked and (seen := self._python.look(token)) is not None:
                 self._note_seen(seen)
 
     def seen(self) -> dict[int, Seen]:
@@ -144,6 +154,7 @@ class ProcessExecution:
     def close(self) -> None:
         """End the threads and all idle processes; runs must have ended before."""
         self._python.close()
+        self._quarantine.close()
         self._commands.close()
 
     def _tell(self, ended: EndedRun) -> None:
@@ -160,12 +171,23 @@ class ProcessExecution:
         """Fill the free slots, oldest first; what waits behind commands alone may be sent ahead."""
         while self._slots.free > 0:
             python, command = self._python.next_arrival(), self._commands.next_arrival()
-            if command is not None and (python is None or command < python):
+            alone = self._quarantine.next_arrival()
+            if alone is not None and alone == _first(alone, _first(python, command)):
+                self._quarantine.begin_next()
+            elif command is not None and (python is None or command < python):
                 self._commands.begin_next()
             elif python is not None:
                 self._python.begin_next()
             else:
                 break
-        self._commands.send_ahead(self._python.next_arrival())
+        alone = self._quarantine.next_arrival()
+        self._commands.send_ahead(_first(self._python.next_arrival(), alone))
         self._commands.flush()
-        self._python.top_up(self._commands.next_arrival())
+        self._python.top_up(_first(self._commands.next_arrival(), alone))
+
+
+def _first(one: int | None, other: int | None) -> int | None:
+    """The sooner of two turns, if there is any."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

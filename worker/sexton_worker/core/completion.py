@@ -6,6 +6,7 @@
     cancelled ────────────────────────────────▶ cancelled
     given back, lease lost ───────────────────▶ ready, no retry used | lost (at most once, and it had started)
     fault of the machine ─────────────────────▶ the same, but ready a little later
+    vanished ─────────────────────────────────▶ the same, and a loss of the claim: lost, if it is the third
 
 *Had started* is said of the process, not of the started write before it: of a run that certainly never began nothing
 was done, so it may be started again even at most once.
@@ -18,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sexton.claims import State
+from sexton.claims import POISON_AFTER, State
 from sexton.job_rules import RetryRules
 from sexton.jobs import RunRules
 from sexton_worker.core.machine_faults import return_delay
@@ -37,6 +38,7 @@ class Verdict:
     error: str = ""
     retry_at: datetime | None = None
     uses_retry: bool = False
+    is_loss: bool = False
 
 
 SUCCEEDED = Verdict(State.SUCCEEDED)
@@ -51,6 +53,7 @@ def conclude(
     rules: RunRules,
     *,
     retries_used: int,
+    losses: int,
     at_most_once: bool,
     finished_at: datetime,
     draw: float,
@@ -70,6 +73,13 @@ def conclude(
                 return Verdict(State.LOST, ended.error)
             is_fault = ended.ending is Ending.MACHINE_FAULT
             return Verdict(State.READY, ended.error, retry_at=finished_at + return_delay(draw) if is_fault else None)
+        case Ending.VANISHED if at_most_once:
+            return Verdict(State.LOST, ended.error, is_loss=True)
+        case Ending.VANISHED if losses + 1 >= POISON_AFTER:
+            poison = f"{losses + 1} losses of its claim, it may be what ends that process"
+            return Verdict(State.LOST, f"{ended.error}; {poison}", is_loss=True)
+        case Ending.VANISHED:
+            return Verdict(State.READY, ended.error, retry_at=finished_at + return_delay(draw), is_loss=True)
     if retries_used < rules.retries.max and is_retried(ended, rules.retries):
         delay = retry_delay(rules.retries, retries_used, draw)
         return Verdict(State.READY, ended.error, retry_at=finished_at + delay, uses_retry=True)

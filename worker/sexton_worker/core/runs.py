@@ -26,6 +26,7 @@ class Ending(StrEnum):
     RAISED = "raised"  # the function raised an exception
     NOT_STARTED = "not started"  # nothing ran: no such command, cannot import, refused here
     MACHINE_FAULT = "machine fault"  # it could not be started, for want of descriptors, processes or memory
+    VANISHED = "vanished"  # with the process that started it; nobody knows what it did
     TIMED_OUT = "timed out"
     CANCELLED = "cancelled"
     LEASE_LOST = "lease lost"

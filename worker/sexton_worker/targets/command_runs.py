@@ -342,7 +342,8 @@ class CommandRuns:
             if begun is None:
                 sent_back.append(sent)
             else:
-                lost.append(Lost(sent.waiting.order, *begun))
+                is_suspect = not link.is_given_up or begun[0] != 0  # else its start hung, as a file system does
+                lost.append(Lost(sent.waiting.order, *begun, is_suspect))
         # Below zero, if one had ended that was not told of and the next had begun in its slot.
         self._slots.free += self._lent - len(lost)
         self._lent = 0

@@ -37,10 +37,12 @@ def machine_fault(order: RunOrder, now: float, why: str, started: float | None =
     return EndedRun(order.token, Ending.MACHINE_FAULT, started, now, error=error)
 
 
-def vanished(order: RunOrder, now: float, why: str, started: float) -> EndedRun:
-    """It began, and what became of it nobody knows, for the reason ``why``; nothing of it runs any more."""
-    error = f"given back: {why}; what became of the run is unknown, and what was left of it has been ended"
-    return EndedRun(order.token, Ending.MACHINE_FAULT, started, now, error=error)
+def vanished(order: RunOrder, now: float, why: str, started: float, *, is_suspect: bool) -> EndedRun:
+    """It began, and what became of it nobody knows, for the reason ``why``; nothing of it runs any more.
+    ``is_suspect``: the run may be to blame; else the machine is."""
+    ending = Ending.VANISHED if is_suspect else Ending.MACHINE_FAULT
+    error = f"{why}; what became of the run is unknown, and what was left of it has been ended"
+    return EndedRun(order.token, ending, started, now, error=error)
 
 
 def ended_process(

@@ -24,11 +24,13 @@ _NOBODY = -1  # no process has this id
 
 
 class Lost(NamedTuple):
-    """A run of a dead zygote: its order, the process that led it (0: not known), and its start (elapsed seconds)."""
+    """A run of a dead zygote: its order, the process that led it (0: not known), its start (elapsed seconds), and
+    whether it may be what ended the zygote."""
 
     order: RunOrder
     pid: int
     started: float
+    is_suspect: bool
 
 
 def end_lost(lost: Sequence[Lost], why: str, clock: Clock, over: Callable[[EndedRun], None]) -> None:
@@ -45,7 +47,7 @@ def end_lost(lost: Sequence[Lost], why: str, clock: Clock, over: Callable[[Ended
             patience = min(one.order.rules.kill_after.total_seconds(), URGENT_KILL_AFTER)
             if not members or now >= began + patience + GIVE_UP_AFTER:
                 del left[token]
-                over(vanished(one.order, now, why, one.started))
+                over(vanished(one.order, now, why, one.started, is_suspect=one.is_suspect))
             elif now >= began + patience:
                 _signal(members, signal.SIGKILL)
             elif token in polite:

@@ -30,14 +30,16 @@ _BACK = "(d.outcome = 0 AND NOT c.cancel_requested)"
 _COMPLETE = f"""WITH d AS MATERIALIZED (
   SELECT * FROM unnest(%(jobs)s::bigint[], %(ticks)s::timestamptz[], %(tokens)s::bigint[], %(outcomes)s::smallint[],
    %(started)s::timestamptz[], %(finished)s::timestamptz[], %(codes)s::int[], %(errors)s::text[],
-   %(retries)s::timestamptz[], %(uses)s::boolean[], %(stdout)s::bigint[], %(stderr)s::bigint[])
+   %(retries)s::timestamptz[], %(uses)s::boolean[], %(stdout)s::bigint[], %(stderr)s::bigint[],
+   %(losses)s::boolean[])
    d(job_id, scheduled_at, token, outcome, started_at, finished_at, exit_code, error, retry_at, uses_retry,
-    stdout_bytes, stderr_bytes)),
+    stdout_bytes, stderr_bytes, is_loss)),
  ok AS (UPDATE claims c SET
    state = CASE WHEN d.outcome = 0 AND c.cancel_requested THEN 7 ELSE d.outcome END,
    available_at = CASE WHEN {_BACK} THEN coalesce(nullif(d.retry_at, %(never)s), c.available_at)
     ELSE c.available_at END,
    retries = c.retries + (d.uses_retry AND {_BACK})::int,
+   losses = c.losses + d.is_loss::int,
    token = CASE WHEN {_BACK} THEN NULL ELSE c.token END,
    worker_id = CASE WHEN {_BACK} THEN NULL ELSE c.worker_id END,
    granted_at = CASE WHEN {_BACK} THEN NULL ELSE c.granted_at END,
@@ -120,7 +122,7 @@ def complete(
     Sorted by claim, so that writers of several claims lock them in one order.
     """
     ordered = sorted(results, key=_CLAIM)
-    job_ids, at, tokens, _, outcomes, finished, started, codes, errors, retries, uses, _, _, *sizes = zip(
+    job_ids, at, tokens, _, outcomes, finished, started, codes, errors, retries, uses, _, _, *sizes, losses = zip(
         *ordered, strict=True
     )  # in the order of the fields of a result
     jobs, ticks = arrays.big_ints(job_ids), arrays.instants(at)
@@ -137,6 +139,7 @@ def complete(
         "uses": arrays.booleans(uses),
         "stdout": arrays.big_ints(sizes[0]),
         "stderr": arrays.big_ints(sizes[1]),
+        "losses": arrays.booleans(losses),
         "never": _NEVER,
         "worker": worker_id,
     }

@@ -47,7 +47,7 @@ _CATCH_UP_GATE = (0x5E870, 1)  # any two numbers; the advisory lock of all who p
 
 GRANT_COLUMNS = (
     "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once,"
-    " lease_expires_at, priority"
+    " lease_expires_at, priority, losses"
 )
 LIVE = "NOT (origin IN (1, 2, 3))"
 PACED = "origin IN (1, 2, 3)"
@@ -117,7 +117,7 @@ _PULL = """WITH pick AS MATERIALIZED (
     ELSE c.reason END
   FROM verdict v WHERE c.ctid = v.tid AND v.state <> 0
   RETURNING c.state, c.job_id, c.scheduled_at, c.revision, c.origin, c.token, c.attempt, c.retries, c.slot,
-   c.jitter_ms, c.at_most_once, c.lease_expires_at, c.priority, c.overlap, v.number, v.place),
+   c.jitter_ms, c.at_most_once, c.lease_expires_at, c.priority, c.losses, c.overlap, v.number, v.place),
  taken AS (UPDATE slots s SET token = m.token FROM moved m
   WHERE m.state = 1 AND m.number IS NOT NULL AND s.slot = m.slot AND s.number = m.number)
 SELECT {columns}, k.parked, k.replacing, k.picked
@@ -258,7 +258,7 @@ def grants_of(cursor: RawCursor[Any]) -> Pulled:
 
 def grant_of(row: tuple[Any, ...]) -> Grant:
     """The grant of a row of ``GRANT_COLUMNS``."""
-    job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, *others = row[:12]
+    job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, *others = row[:13]
     jitter = timedelta(milliseconds=jitter_ms) if jitter_ms else _NO_JITTER
     return Grant(
         job_id, scheduled_at, revision, _ORIGINS[origin], token, attempt, retries, slot, jitter, *others

@@ -29,6 +29,7 @@ class Grant(NamedTuple):
     at_most_once: bool
     lease_expires_at: datetime
     priority: int = 0
+    losses: int = 0  # how often it took with it what ran it
 
 
 class RunResult(NamedTuple):
@@ -49,6 +50,7 @@ class RunResult(NamedTuple):
     stderr: bytes = b""
     stdout_bytes: int = 0
     stderr_bytes: int = 0
+    is_loss: bool = False  # it took with it what ran it: one more loss of the claim
 
 
 @dataclass(frozen=True, slots=True)

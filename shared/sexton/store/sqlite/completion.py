@@ -14,10 +14,11 @@ Claim = tuple[int, int]  # job_id, scheduled_at in microseconds
 
 _CURRENT = """SELECT rowid, attempt, revision, slot, overlap, jitter_ms, cancel_requested FROM claims
  WHERE job_id = ? AND scheduled_at = ? AND token = ? AND state = 1"""
-_BACK = """UPDATE claims SET state = 0, available_at = coalesce(?, available_at), retries = retries + ?, token = NULL,
- worker_id = NULL, granted_at = NULL, started_at = NULL, finished_at = NULL, lease_expires_at = NULL WHERE rowid = ?"""
-_END = """UPDATE claims SET state = ?, started_at = coalesce(?, started_at), finished_at = ?, lease_expires_at = NULL
- WHERE rowid = ?"""
+_BACK = """UPDATE claims SET state = 0, available_at = coalesce(?, available_at), retries = retries + ?,
+ losses = losses + ?, token = NULL, worker_id = NULL, granted_at = NULL, started_at = NULL, finished_at = NULL,
+ lease_expires_at = NULL WHERE rowid = ?"""
+_END = """UPDATE claims SET state = ?, losses = losses + ?, started_at = coalesce(?, started_at), finished_at = ?,
+ lease_expires_at = NULL WHERE rowid = ?"""
 _KEEP_RUN = """INSERT INTO runs (token, job_id, scheduled_at, attempt, revision, worker_id, outcome, exit_code, error,
  started_at, finished_at, lateness_ms, stdout_bytes, stderr_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _KEEP_OUTPUT = "INSERT INTO outputs (token, stdout, stderr) VALUES (?, ?, ?)"
@@ -52,9 +53,9 @@ def complete(
         finished = to_micros(result.finished_at)
         if state == State.READY:
             retry_at = None if result.retry_at is None else to_micros(result.retry_at)
-            connection.execute(_BACK, (retry_at, int(result.uses_retry), rowid))
+            connection.execute(_BACK, (retry_at, int(result.uses_retry), int(result.is_loss), rowid))
         else:
-            connection.execute(_END, (int(state), started, finished, rowid))
+            connection.execute(_END, (int(state), int(result.is_loss), started, finished, rowid))
         run = (result.token, result.job_id, key[1], attempt, revision, worker_id, int(state), result.exit_code)
         lateness = lateness_ms(started, key[1], jitter_ms)
         sizes = (result.stdout_bytes, result.stderr_bytes)

@@ -24,7 +24,7 @@ READY = "state = 0 AND NOT blocked"
 
 GRANT_COLUMNS = (
     "job_id, scheduled_at, revision, origin, token, attempt, retries, slot, jitter_ms, at_most_once,"
-    " lease_expires_at, priority"
+    " lease_expires_at, priority, losses"
 )
 _PICK = """SELECT rowid, job_id, scheduled_at, slot, overlap, origin, attempt FROM claims
  WHERE {ready} AND {origins} AND queue = ? AND priority = ? AND available_at <= ?
@@ -136,6 +136,7 @@ def grant_of(row: Sequence[Any]) -> Grant:
         at_most_once=bool(row[9]),
         lease_expires_at=from_micros(row[10]),
         priority=row[11],
+        losses=row[12],
     )
 
 
