@@ -1,7 +1,5 @@
 """What a Python run has started and what left the group of its process: found and ended with a run that is stopped.
-
-Who was there when the run was stopped is known by where it stood, whoever its parent is later; who came after that, by
-the run's token in its environment. (Commands have the zygote for this, whose descendants none of theirs can leave.)
+(Commands have the zygote for this, whose descendants none of theirs can leave.)
 """
 
 from __future__ import annotations
@@ -11,9 +9,8 @@ import signal
 import time
 
 from sexton.clock import Clock
-from sexton_worker.targets.environment import TOKEN, WORKER_PID
 from sexton_worker.zygote.commands import GIVE_UP_AFTER, LOOK_AGAIN
-from sexton_worker.zygote.family import Census, Process, send
+from sexton_worker.zygote.family import Census, Process, Strays, send
 
 
 class Escaped:
@@ -21,10 +18,7 @@ class Escaped:
 
     def __init__(self, leader: int, token: int, since: float) -> None:
         self._leader = leader
-        self._since = since
-        self._marks = {f"{TOKEN}={token}".encode(), f"{WORKER_PID}={os.getpid()}".encode()}
-        below = Census(leader).members(leader, {}, set(), since)
-        self._known = {one.pid: one.born for one in below}
+        self._strays = Strays(Census(0), leader, token, os.getpid(), since)
 
     def ask(self) -> None:
         """Have them end, as their group is asked to by others."""
@@ -41,6 +35,4 @@ class Escaped:
             time.sleep(LOOK_AGAIN)
 
     def _present(self) -> list[Process]:
-        members = Census(0).members(self._leader, self._known, self._marks, self._since)
-        self._known |= {one.pid: one.born for one in members}
-        return [one for one in members if one.group != self._leader]
+        return [one for one in self._strays.present(Census(0)) if one.group != self._leader]

@@ -39,6 +39,14 @@ class Census:
             self._children.setdefault(process.parent, []).append(process)
         self._all = self._below([root]) if root else everybody
 
+    def descendants(self, leader: int, since: float) -> list[Process]:
+        """Who is below this process, and was born after that."""
+        return [process for process in self._below([leader]) if process.born >= since - _TICK]
+
+    def has_group(self, leader: int) -> bool:
+        """Whether somebody is in the group of this leader."""
+        return any(process.group == leader for process in self._all)
+
     def _below(self, roots: list[int]) -> list[Process]:
         found: list[Process] = []
         while roots:
@@ -66,6 +74,26 @@ class Census:
         return list(found.values())
 
 
+class Strays:
+    """What one run has started in a process that outlives its runs, and that is no descendant of the zygote.
+
+    Who is there when this is made is known by where it stands, whoever its parent is later; who comes after that, by
+    the run's token in its environment."""
+
+    def __init__(self, census: Census, leader: int, token: int, worker: int, since: float) -> None:
+        self.token = token
+        self._leader = leader
+        self._since = since
+        self._marks = {b"SEXTON_TOKEN=%d" % token, b"SEXTON_WORKER_PID=%d" % worker}
+        self._known = {one.pid: one.born for one in census.descendants(leader, since)}
+
+    def present(self, census: Census) -> list[Process]:
+        """Who is there now, in the group of the process or out of it; the process itself is not among them."""
+        members = census.members(self._leader, self._known, self._marks, self._since)
+        self._known |= {one.pid: one.born for one in members}
+        return members
+
+
 class Spare:
     """Descriptors put by, and free within ``with``: a run must be found and ended also where there are no others."""
 
@@ -81,11 +109,6 @@ class Spare:
         with contextlib.suppress(OSError):
             while len(self._held) < _SPARE:
                 self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-
-
-def group_exists(leader: int) -> bool:
-    """Whether some living process is in this group."""
-    return any(one is not None and one.group == leader for one in map(_look_up, os.listdir("/proc")))
 
 
 def send(process: Process, number: int) -> None:

@@ -59,7 +59,7 @@ class Zygote:
         self._is_alone = False
         self._commands = Commands(roster, self._waiting, ahead, root)
         self._held_until = _NEVER
-        self._python = PythonWatch(self._waiting)
+        self._python = PythonWatch(self._waiting, worker=os.getppid())
         self._bell, bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._waiting.add(self._bell, None)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
