@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from sexton.targets import CommandTarget
 from sexton_worker.core.runs import Ending
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.board import CUT_WITH_LEASE, RING, Board
-from sexton_worker.targets.command import ended_command, order_for
+from sexton_worker.targets.command import Programs, ended_command, order_for
 from sexton_worker.zygote import frames
 from sexton_worker.zygote.family import Census, Spare
 from sexton_worker.zygote.frames import End, FrameBuffer, FrameTooLarge, Order, Seen
@@ -47,15 +48,30 @@ def as_values(one: Order | End | Seen) -> dict[str, object]:
         {"limits": Limits(1 << 40, timedelta(milliseconds=1500), 64), "max_runtime": 0.25},
     ],
 )
-def test_an_order_comes_out_as_it_went_in_however_it_is_cut(keys: dict[str, object]) -> None:
-    order = order_for(an_order(**keys), 3, {"PATH": "/bin"})
+def test_an_order_comes_out_as_it_went_in_however_it_is_cut(keys: dict[str, Any]) -> None:
+    order = order_for(an_order(**keys), 3, Programs({"PATH": "/bin"}))
     stream = frames.run_frame(order) + frames.stop_frame(9, is_urgent=True) + frames.PING_FRAME
     buffer = FrameBuffer()
     found = [frame for at in range(len(stream)) for frame in buffer.feed(stream[at : at + 1])]
     assert [kind for kind, _ in found] == [frames.RUN, frames.STOP, frames.PING]
-    assert as_values(frames.order_in(found[0][1])) == as_values(order)
+    came = frames.order_in(found[0][1])
+    assert as_values(came) == as_values(order)
+    assert came.argv == [b"prog", b"a b", "é".encode(), b""]
+    environment = came.environment()
+    assert (environment[b"PATH"], environment[b"SEXTON_TOKEN"]) == (b"/bin", b"7")
+    assert all(environment[name.encode()] == value.encode() for name, value in keys.get("env", {}).items())
     assert frames.stop_in(found[1][1]) == (9, True)
     assert FrameBuffer().feed(stream) == found
+
+
+def test_what_runs_have_in_common_is_made_once_but_anew_for_other_rules_and_secrets() -> None:
+    programs = Programs({})
+    run = an_order()
+    assert programs.of(run) is programs.of(run._replace(deadline=DEADLINE + timedelta(1)))
+    other = an_order(env={"A": "1"})
+    assert programs.of(other) != programs.of(run)
+    hidden = other._replace(secrets=(b"hunter2",))
+    assert programs.of(hidden) is not programs.of(hidden)
 
 
 def test_an_end_comes_out_as_it_went_in() -> None:
@@ -70,7 +86,7 @@ def test_an_end_comes_out_as_it_went_in() -> None:
 
 def test_an_order_carries_what_its_outputs_must_not_show_and_where_they_are_wanted_whole() -> None:
     run = an_order(cwd="/srv", stdin="in")._replace(secrets=(b"hunter2",))
-    order = order_for(run, 3, {}, b"/spool/1", 1 << 40)
+    order = order_for(run, 3, Programs({}), b"/spool/1", 1 << 40)
     ((_, body),) = FrameBuffer().feed(frames.run_frame(order))
     found = frames.order_in(body)
     assert as_values(found) == as_values(order)
@@ -88,7 +104,7 @@ def test_what_a_run_has_written_so_far_is_asked_and_told() -> None:
 
 
 def test_frames_are_bounded_on_both_sides() -> None:
-    order = order_for(an_order(stdin="x" * frames.LARGEST), 0, {})
+    order = order_for(an_order(stdin="x" * frames.LARGEST), 0, Programs({}))
     with pytest.raises(FrameTooLarge):
         frames.run_frame(order)
     with pytest.raises(FrameTooLarge):
@@ -96,10 +112,10 @@ def test_frames_are_bounded_on_both_sides() -> None:
 
 
 def test_limits_round_up_to_whole_seconds_of_processor_time() -> None:
-    order = order_for(an_order(limits=Limits(cpu_time=timedelta(milliseconds=1001))), 0, {})
+    order = order_for(an_order(limits=Limits(cpu_time=timedelta(milliseconds=1001))), 0, Programs({}))
     assert (order.memory, order.cpu_time, order.open_files) == (frames.UNLIMITED, 2, frames.UNLIMITED)
     assert order.has_limits
-    assert not order_for(an_order(), 0, {}).has_limits
+    assert not order_for(an_order(), 0, Programs({})).has_limits
 
 
 def test_limits_are_kept_with_a_revision_and_old_ones_read_as_none() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import signal
+from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import timedelta
 
+from sexton.jobs import RunRules
 from sexton.settings import format_duration
 from sexton.sizes import size_text
 from sexton.targets import CommandTarget, ShellTarget
@@ -17,31 +19,55 @@ from sexton_worker.core.runs import EndedRun, Ending, Spooled, StopReason
 from sexton_worker.core.secret_masks import forms_of_all
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.ending import ENDINGS, listed, machine_fault, not_started, stopped_before, why_stopped
-from sexton_worker.targets.environment import job_environment
+from sexton_worker.targets.environment import revision_environment, run_environment
 from sexton_worker.targets.process_group import end_of
 from sexton_worker.zygote import frames
 from sexton_worker.zygote.frames import End, Order
+from sexton_worker.zygote.program import packed
 from sexton_worker.zygote.spool_file import STDERR, STDOUT
 
 # As shells say it, so that `retries: {on: [127]}` means what operators expect.
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
+CACHED = 10_000  # revisions
+LARGEST_CACHED = 8 * 1024  # bytes of one
 
 _OUT_OF_TIME = 128 + signal.SIGXCPU
 _OUT_OF_MEMORY = (b"memory", b"failed to map segment")  # as programs and the loader of libraries say it
 
 
-def order_for(
-    run: RunOrder, place: int, clean: Mapping[str, str], spool: bytes | None = None, spool_limit: int = 0
-) -> Order:
-    """The order to the zygote; ``clean``: the environment of all runs; ``spool``: see ``Order``. Raises ValueError for
-    what no process can be told."""
+class Programs:
+    """What all runs of a revision have in common, made once; ``clean``: the environment of all runs."""
+
+    def __init__(self, clean: Mapping[str, str]) -> None:
+        self.clean = clean
+        self._known: OrderedDict[tuple[int, int], tuple[RunRules, bytes]] = OrderedDict()
+
+    def of(self, run: RunOrder) -> bytes:
+        """See ``zygote/program.py``. Raises ValueError for what no process can be told, ``struct.error`` for too many
+        arguments or variables."""
+        key = run.grant.job_id, run.grant.revision
+        known = self._known.get(key)
+        if known is not None and known[0] is run.rules:
+            return known[1]
+        argv = [_bytes(word) for word in arguments(run)]
+        env = {_name(name): _bytes(value) for name, value in {**self.clean, **revision_environment(run)}.items()}
+        program = packed(argv, env)
+        if not run.secrets and len(program) <= LARGEST_CACHED:
+            self._known[key] = run.rules, program
+            if len(self._known) > CACHED:
+                self._known.popitem(last=False)
+        return program
+
+
+def order_for(run: RunOrder, place: int, programs: Programs, spool: bytes | None = None, spool_limit: int = 0) -> Order:
+    """The order to the zygote; ``spool``: see ``Order``. Raises as ``Programs.of``."""
     rules, limits = run.rules, run.rules.limits
     return Order(
         run.token,
         place,
-        [_bytes(word) for word in arguments(run)],
-        {_name(name): _bytes(value) for name, value in {**clean, **job_environment(run)}.items()},
+        programs.of(run),
+        {name.encode(): value.encode() for name, value in run_environment(run).items()},
         begin_by=run.begin_by,
         max_runtime=rules.max_runtime.total_seconds(),
         kill_after=rules.kill_after.total_seconds(),
@@ -50,7 +76,7 @@ def order_for(
         memory=frames.UNLIMITED if limits.memory is None else limits.memory,
         cpu_time=frames.UNLIMITED if limits.cpu_time is None else -(-limits.cpu_time // timedelta(seconds=1)),
         open_files=frames.UNLIMITED if limits.open_files is None else limits.open_files,
-        secrets=forms_of_all(run.secrets),
+        secrets=forms_of_all(run.secrets) if run.secrets else (),
         spool=spool,
         spool_limit=spool_limit,
     )

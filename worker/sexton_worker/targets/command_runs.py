@@ -30,7 +30,7 @@ from sexton_worker.core.runs import EndedRun, Spooled, StopReason
 from sexton_worker.core.turns import enter
 from sexton_worker.execution import RunOrder
 from sexton_worker.spool_room import SpoolRoom
-from sexton_worker.targets.command import ended_command, order_for
+from sexton_worker.targets.command import Programs, ended_command, order_for
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
 from sexton_worker.targets.environment import clean_environment
 from sexton_worker.targets.outputs import discard
@@ -89,7 +89,7 @@ class CommandRuns:
         seen: Callable[[Seen], None] = lambda seen: None,
     ) -> None:
         self._clock = clock
-        self._clean = clean_environment(worker_environment)
+        self._programs = Programs(clean_environment(worker_environment))
         self._lock = lock
         self._slots = slots
         self._tell = tell
@@ -164,7 +164,7 @@ class CommandRuns:
         place = self._places[-1]
         spool, limit = (None, 0) if self._room is None else (self._room.path(), self._room.limit)
         try:
-            frame = frames.run_frame(order_for(order, place, self._clean, spool, limit))
+            frame = frames.run_frame(order_for(order, place, self._programs, spool, limit))
             link = self.zygote.link()
         except (ValueError, struct.error, frames.FrameTooLarge) as error:
             self._tell(not_started(order, now, _unsayable(order, error)))
@@ -325,7 +325,7 @@ class CommandRuns:
                 if not end.is_passed_on:
                     self._lent -= 1
                     self._slots.free += 1
-                self._tell(ended_command(sent.waiting.order, end, sent.reason, self._clean, sent.spool))
+                self._tell(ended_command(sent.waiting.order, end, sent.reason, self._programs.clean, sent.spool))
         return bool(said)
 
     def _note_loss(self) -> None:

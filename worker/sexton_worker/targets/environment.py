@@ -26,13 +26,20 @@ def clean_environment(worker: Mapping[str, str], names: tuple[str, ...] = INHERI
 
 def job_environment(order: RunOrder) -> dict[str, str]:
     """The job's ``env`` and the run's identity, which ``env`` cannot override."""
+    return {**revision_environment(order), **run_environment(order)}
+
+
+def revision_environment(order: RunOrder) -> dict[str, str]:
+    """What all runs of the order's revision have in common here."""
+    return {**order.rules.env, "SEXTON_JOB": order.job, WORKER_PID: str(os.getpid())}
+
+
+def run_environment(order: RunOrder) -> dict[str, str]:
+    """What this run alone has."""
     return {
-        **order.rules.env,
-        "SEXTON_JOB": order.job,
         "SEXTON_TICK": iso(order.grant.scheduled_at),
         "SEXTON_ATTEMPT": str(order.grant.attempt),
         TOKEN: str(order.token),
-        WORKER_PID: str(os.getpid()),
         "SEXTON_DEADLINE": iso(order.deadline),
     }
 

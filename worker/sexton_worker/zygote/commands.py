@@ -31,6 +31,7 @@ from sexton_worker.zygote.frames import (
     Seen,
     order_in_frame,
 )
+from sexton_worker.zygote.program import unpacked
 from sexton_worker.zygote.roster import Roster
 from sexton_worker.zygote.run_outputs import RunOutputs
 from sexton_worker.zygote.spawning import NotStarted, start
@@ -48,8 +49,8 @@ _MARKS = (b"SEXTON_TOKEN", b"SEXTON_WORKER_PID")
 
 class _Command:
     __slots__ = (
-        "code", "deadline", "env", "is_killed", "kill_after", "kill_at", "known", "lease", "look_at", "outputs", "pid",
-        "place", "since", "token", "why",
+        "code", "deadline", "is_killed", "kill_after", "kill_at", "known", "lease", "look_at", "outputs", "own", "pid",
+        "place", "program", "since", "token", "why",
     )  # fmt: skip
 
     def __init__(self, order: Order, pid: int, since: float, lease: float, outputs: RunOutputs) -> None:
@@ -60,7 +61,8 @@ class _Command:
         self.deadline = since + order.max_runtime
         self.lease = lease
         self.kill_after = order.kill_after
-        self.env = order.env
+        self.program = order.program
+        self.own = order.own
         self.outputs = outputs
         self.why = BY_ITSELF
         self.kill_at = _NEVER
@@ -71,7 +73,8 @@ class _Command:
 
     def marks(self) -> set[bytes]:
         """What is in the environment of all that belongs to it, and of nobody else."""
-        return {name + b"=" + self.env[name] for name in _MARKS if name in self.env} or {b"\0"}  # which none has
+        env = {**unpacked(self.program)[1], **self.own}
+        return {name + b"=" + env[name] for name in _MARKS if name in env} or {b"\0"}  # which none has
 
 
 def _due(command: _Command) -> float:

@@ -16,6 +16,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from sexton_worker.zygote.program import unpacked
+
 RUN, STOP, WATCH, PING, ENDED, PONG, LOOK, SEEN = range(1, 9)
 LARGEST = 64 * 1024 * 1024
 
@@ -28,7 +30,7 @@ UNLIMITED = -1
 
 _HEAD = struct.Struct("=IB")
 _PIECE = struct.Struct("=I")
-_RUN = struct.Struct("=qIdddqqqqHHHBBB")
+_RUN = struct.Struct("=qIdddqqqqHHBBB")
 _STOP = struct.Struct("=qB")
 _WATCH = struct.Struct("=q")
 _ENDED = struct.Struct("=qBddiiBBBqqqqI")
@@ -41,13 +43,14 @@ class FrameTooLarge(Exception):
 
 
 class Order:
-    """A command to run. Times in seconds; texts as the kernel takes them; limits in bytes, seconds of processor time
+    """A command to run. ``program``: its arguments and variables (``zygote/program.py``); ``own``: the variables that
+    this run has besides. Times in seconds; texts as the kernel takes them; limits in bytes, seconds of processor time
     and descriptors, or ``UNLIMITED``. ``begin_by`` is by the elapsed clock; until when the run may go on is in the
     roster, at its ``place``. ``secrets``: what its outputs must not show. ``spool``: where both are to be written down
     whole, as files of this path and ``.stdout`` or ``.stderr``, each up to ``spool_limit`` bytes; None: nowhere."""
 
     __slots__ = (
-        "argv", "begin_by", "cpu_time", "cwd", "env", "kill_after", "max_runtime", "memory", "open_files", "place",
+        "begin_by", "cpu_time", "cwd", "kill_after", "max_runtime", "memory", "open_files", "own", "place", "program",
         "secrets", "spool", "spool_limit", "stdin", "token",
     )  # fmt: skip
 
@@ -55,8 +58,8 @@ class Order:
         self,
         token: int,
         place: int,
-        argv: list[bytes],
-        env: dict[bytes, bytes],
+        program: bytes,
+        own: dict[bytes, bytes],
         *,
         begin_by: float,
         max_runtime: float,
@@ -72,8 +75,8 @@ class Order:
     ) -> None:
         self.token = token
         self.place = place
-        self.argv = argv
-        self.env = env
+        self.program = program
+        self.own = own
         self.begin_by = begin_by
         self.max_runtime = max_runtime
         self.kill_after = kill_after
@@ -85,6 +88,14 @@ class Order:
         self.secrets = list(secrets)
         self.spool = spool
         self.spool_limit = spool_limit
+
+    @property
+    def argv(self) -> list[bytes]:
+        return unpacked(self.program)[0]
+
+    def environment(self) -> dict[bytes, bytes]:
+        """The variables of its process."""
+        return {**unpacked(self.program)[1], **self.own}
 
     @property
     def has_limits(self) -> bool:
@@ -156,7 +167,7 @@ class Seen:
 
 
 def run_frame(order: Order) -> bytes:
-    """Raises ``FrameTooLarge``, and ``struct.error`` for more than 65,535 arguments or variables."""
+    """Raises ``FrameTooLarge``, and ``struct.error`` for more than 65,535 secrets."""
     numbers = _RUN.pack(
         order.token,
         order.place,
@@ -167,15 +178,14 @@ def run_frame(order: Order) -> bytes:
         order.cpu_time,
         order.open_files,
         order.spool_limit,
-        len(order.argv),
-        len(order.env),
+        len(order.own),
         len(order.secrets),
         order.cwd is not None,
         order.stdin is not None,
         order.spool is not None,
     )
-    pieces = [*order.argv]
-    for name, value in order.env.items():
+    pieces = [order.program]
+    for name, value in order.own.items():
         pieces += (name, value)
     pieces += order.secrets
     pieces += [piece for piece in (order.cwd, order.stdin, order.spool) if piece is not None]
@@ -271,22 +281,20 @@ def order_in(body: bytes) -> Order:
         cpu_time,
         open_files,
         spool_limit,
-        arguments,
         variables,
         secrets,
         cwd,
         stdin,
         spool,
     ) = _RUN.unpack_from(body)
-    pieces = _pieces(body, _RUN.size)
-    argv, pieces = pieces[:arguments], pieces[arguments:]
-    env, rest = pieces[: 2 * variables], pieces[2 * variables :]
+    program, *pieces = _pieces(body, _RUN.size)
+    own, rest = pieces[: 2 * variables], pieces[2 * variables :]
     hidden, rest = rest[:secrets], rest[secrets:]
     return Order(
         token,
         place,
-        argv,
-        dict(zip(env[::2], env[1::2], strict=True)),
+        program,
+        dict(zip(own[::2], own[1::2], strict=True)),
         begin_by=begin_by,
         max_runtime=max_runtime,
         kill_after=kill_after,

@@ -93,7 +93,8 @@ def _programs(program: bytes, environment: dict[bytes, bytes]) -> list[bytes]:
 
 def _spawn(order: Order, theirs: list[int]) -> int:
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, stream) for stream, descriptor in zip((1, 2, 0), theirs, strict=False)]
-    programs = _programs(order.argv[0], order.env)
+    argv, environment = order.argv, order.environment()
+    programs = _programs(argv[0], environment)
     failure = errno.ENOENT
     for program in programs:
         try:
@@ -101,8 +102,8 @@ def _spawn(order: Order, theirs: list[int]) -> int:
                 os.stat(program)  # much cheaper than a process that finds nothing
             return os.posix_spawn(
                 program,
-                order.argv,
-                order.env,
+                argv,
+                environment,
                 file_actions=actions,
                 setsid=True,
                 setsigmask=(),
@@ -139,9 +140,10 @@ def _fork(order: Order, theirs: list[int], roster: Roster) -> int:
         if order.cwd is not None:
             os.chdir(order.cwd)
         how_far = NO_PROGRAM
-        programs = _programs(order.argv[0], order.env)
+        argv, environment = order.argv, order.environment()
+        programs = _programs(argv[0], environment)
         _limit(order)
-        number = _become(programs, order.argv, order.env)
+        number = _become(programs, argv, environment)
     except OSError as error:
         number = error.errno or 0
     except MemoryError:
