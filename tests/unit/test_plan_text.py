@@ -14,6 +14,7 @@ from sexton.store.protocol import CurrentJob
 from sexton_tui.cli.plan_paint import Paint, paint_for_stdout
 from sexton_tui.cli.plan_text import report_lines
 from sexton_tui.cli.plan_time_text import about
+from sexton_tui.cli.plan_warning_text import warning_lines
 from tests.support.plans import NOW, cluster, report_of
 
 PLAIN, COLOURED = Paint(), Paint(has_colour=True)
@@ -260,3 +261,16 @@ def test_a_pause_that_begins_ends_or_stays_is_told() -> None:
 
 def test_output_that_is_no_terminal_gets_no_colour() -> None:
     assert not paint_for_stdout({}).has_colour
+
+
+def test_what_is_told_of_several_jobs_is_told_of_each() -> None:
+    sparse = "{schedule: '0 2 1 * *', command: [x], missed: {policy: skip}}"
+
+    def told(count: int) -> str:
+        report = report_of(tuple(f"n{number}: {sparse}" for number in range(count)))
+        (one,) = [one for one in warnings_of(report) if one.kind == "sparse"]
+        return " ".join("\n".join(warning_lines([one], None, PLAIN, brief=True)).split())
+
+    assert "! n0: its ticks are 28d or more apart" in told(1)
+    assert "! n0, n1, each: its ticks are" in told(2)
+    assert "! n0, n1, n2 and 16 more, each: its ticks are" in told(19)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sexton.jobfiles.plan_warnings import PlanWarning
 
 _NAMES, _PASTED = 3, 8
+_OF_EACH = frozenset({"idle_key", "never", "paused", "secret", "slow", "sparse"})  # their facts speak of one job
 _ROWS = 8  # so that the warning above the map stays on a screen of 24 lines
 _RULER = "00        10        20        30        40        50"
 
@@ -24,7 +25,7 @@ def warning_lines(
     yield paint("bold", f"Warnings ({len(warnings)})")
     last = max((number for number, one in enumerate(warnings) if one.kind == "crowd"), default=-1)
     for number, one in enumerate(warnings):
-        told = f"{_names(one.jobs)}: {one.fact}" if one.jobs else one.fact
+        told = f"{_names(one)}: {one.fact}" if one.jobs else one.fact
         first, *rest = paint.prose(printable(told), "! ", "  ")
         yield paint("!", first[:1]) + first[1:]
         yield from rest
@@ -104,6 +105,7 @@ def _mark(count: int, limit: int, paint: Paint) -> str:
     return ".:+"[min(-(-count * 3 // max(limit, 1)), 3) - 1]
 
 
-def _names(jobs: Sequence[str]) -> str:
-    shown = ", ".join(jobs[:_NAMES])
-    return shown if len(jobs) <= _NAMES else f"{shown} and {len(jobs) - _NAMES} more"
+def _names(one: PlanWarning) -> str:
+    shown = ", ".join(one.jobs[:_NAMES])
+    shown = shown if len(one.jobs) <= _NAMES else f"{shown} and {len(one.jobs) - _NAMES} more"
+    return f"{shown}, each" if len(one.jobs) > 1 and one.kind in _OF_EACH else shown
