@@ -97,17 +97,20 @@ def test_never_more_than_the_limit_run_whatever_job_they_are_of(
     assert (next_one.job_id, next_one.scheduled_at) == ticks[2]
 
 
-def test_skip_speaks_of_the_key_and_names_the_job_that_was_met(
+def test_skip_speaks_of_the_key_and_names_it_and_the_job_that_was_met(
     store: Store, claims: ClaimRows, ledger_url: str
 ) -> None:
-    a, b = ids(store, keyed("a"), keyed("b", overlap=Overlap.SKIP))
+    a, b = ids(store, keyed("a", 2), keyed("b", 2, overlap=Overlap.SKIP))
     group = slot_of(ledger_url, a)
     claims.add(a, slot=group)
-    step(store)
+    claims.add(a, slot=group)
+    assert len(step(store)) == 2
     at = claims.add(b, slot=group, overlap=int(Overlap.SKIP))
     assert step(store) == []
     assert claims.state(b, at) == State.SKIPPED
-    assert claims.row(b, at).reason.startswith("overlap skip: the run of a at 2026-01-01T00:00:00.000000Z (token ")
+    reason = claims.row(b, at).reason
+    assert reason.startswith("overlap skip: the run of a at 2026-01-01T00:00:00.000000Z (token ")
+    assert reason.endswith(") was not over; the key warehouse lets 2 run, and none of its slots was free")
 
 
 def test_skip_runs_while_the_key_has_a_free_slot(store: Store, claims: ClaimRows, ledger_url: str) -> None:

@@ -98,7 +98,9 @@ _PULL = """WITH pick AS MATERIALIZED (
    || to_char(scheduled_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
    || ' (token ' || token || ', on '
    || coalesce((SELECT w.name FROM workers w WHERE w.worker_id = h.worker_id), 'worker ' || worker_id)
-   || ') was not over' AS reason
+   || ') was not over'
+   || coalesce((SELECT '; the key ' || g.key || ' lets ' || g.size || ' run, and none of its slots was free'
+    FROM slot_groups g WHERE g.group_id = -h.slot), '') AS reason
   FROM (SELECT slot, job_id, scheduled_at, token, $1::bigint AS worker_id FROM verdict
     WHERE state = 1 AND number IS NOT NULL
    UNION ALL

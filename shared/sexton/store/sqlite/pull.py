@@ -44,7 +44,9 @@ _TAKE_SLOT = "UPDATE slots SET token = ? WHERE slot = ? AND number = ?"
 _EXCESS = "SELECT max(0, (SELECT count(*) FROM slots WHERE slot = ?1) - size) FROM slot_groups WHERE group_id = -?1"
 _HOLDER = """SELECT scheduled_at, token,
  coalesce((SELECT w.name FROM workers w WHERE w.worker_id = claims.worker_id), 'worker ' || worker_id),
- CASE WHEN slot < 0 THEN (SELECT j.name || ' at ' FROM jobs j WHERE j.job_id = claims.job_id) END
+ CASE WHEN slot < 0 THEN (SELECT j.name || ' at ' FROM jobs j WHERE j.job_id = claims.job_id) END,
+ (SELECT '; the key ' || g.key || ' lets ' || g.size || ' run, and none of its slots was free'
+  FROM slot_groups g WHERE g.group_id = -claims.slot)
  FROM claims WHERE state = 1 AND token = ?"""
 
 
@@ -175,4 +177,5 @@ def _met(connection: sqlite3.Connection, token: int) -> str:
     if row is None:
         return "overlap skip: its slot was busy"
     scheduled_at = from_micros(row[0]).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return f"overlap skip: the run of {row[3] or ''}{scheduled_at} (token {row[1]}, on {row[2]}) was not over"
+    run = f"{row[3] or ''}{scheduled_at} (token {row[1]}, on {row[2]})"
+    return f"overlap skip: the run of {run} was not over{row[4] or ''}"
