@@ -27,8 +27,9 @@ def leaves_nothing(client: Client, response: Response) -> bool:
 
 def _connections(client: Client) -> Iterator[Any]:
     """Those that wait for a request. httpx tells of none: this is how its releases keep them."""
-    for transport in (client._transport, *client._mounts.values()):
-        for connection in transport._pool.connections if transport is not None else ():  # type: ignore[attr-defined]
+    transports: list[Any] = [client._transport, *client._mounts.values()]
+    for transport in transports:
+        for connection in () if transport is None else transport._pool.connections:
             if connection.is_idle() and not connection.is_closed():
                 yield connection
 

@@ -99,8 +99,9 @@ def _is_end(end: object) -> bool:
     match end:
         case None:
             return True
-        case {"ending": "exited" | "raised" | "not started", "exit_code": None | int(), "error": str()}:
-            return all(isinstance(name, str) for name in end.get("exceptions", ()))  # type: ignore[attr-defined]
+        case {"ending": "exited" | "raised" | "not started", "exit_code": None | int(), "error": str(), **more}:
+            names = more.get("exceptions", [])
+            return isinstance(names, list) and all(isinstance(name, str) for name in names)
     return False
 
 
