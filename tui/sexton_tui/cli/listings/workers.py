@@ -61,10 +61,11 @@ def drain(
     queue: Annotated[str | None, typer.Option("--queue", metavar="Q", help="All that serve this queue.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Let them go on, those that have not ended yet.")] = False,
     output: OutputOption = Output.TABLE,
-) -> None:
+) -> int:
     """Have workers take no more claims, finish their runs within their own drain time, and end with exit code 0.
 
-    As SIGTERM does, without a shell on their machines. A supervisor that restarts on failure leaves them ended.
+    As SIGTERM does, without a shell on their machines. A supervisor that restarts on failure leaves them ended. Exit
+    code 1 where one of them is of a Sexton too old to heed it.
     """
     from sexton.store.protocol import WorkerChoice
 
@@ -79,8 +80,11 @@ def drain(
     said = ("serves", "served already") if undo else ("asked to drain", "asked before")
     rows = [{"worker_id": one.worker_id, "name": one.name, "state": said[not one.changed]} for one in done]
     print_rows(rows, output, _DRAIN_COLUMNS)
-    if deaf := [one.name for one in done if not one.heeds]:
-        print(f"of an older Sexton, which does not heed this: {', '.join(deaf)}; send SIGTERM instead", file=sys.stderr)
+    deaf = [one.name for one in done if not one.heeds]
+    if undo or not deaf:  # who never heard of it goes on anyway
+        return 0
+    print(f"of an older Sexton, which does not heed this: {', '.join(deaf)}; send SIGTERM instead", file=sys.stderr)
+    return 1
 
 
 def _nearest(name: str, known: list[str]) -> str:
