@@ -142,6 +142,13 @@ def test_what_is_odd_and_does_no_harm_fails_no_run(runs: Runs, name: str) -> Non
     assert_is_well(runs.run(job(name)))
 
 
+@pytest.mark.parametrize(("deed", "code"), [("return", b"0\n"), ("exit", b"7\n"), ("raise", b"1\n")])
+def test_a_fork_that_a_job_makes_ends_with_the_code_of_what_it_did(runs: Runs, deed: str, code: bytes) -> None:
+    ended = runs.run(job("tell_code_of_clone", deed))
+    assert_is_well(ended)
+    assert ended.stdout == code
+
+
 def test_a_thread_that_ends_with_its_run_is_waited_for(runs: Runs) -> None:
     assert runs.run(job("leave_thread_that_ends")).stdout == b"thread done\n"
 

@@ -176,3 +176,20 @@ def wait_for(gate: str) -> None:
 def tell_environment() -> None:
     """All of it."""
     print(sorted(os.environ.items()))
+
+
+def detach_stdout() -> None:
+    """As is done to have another encoding."""
+    print("kept", flush=True)
+    sys.stdout.detach()  # type: ignore[attr-defined]  # it is a TextIOWrapper here
+
+
+def tell_code_of_clone(deed: str) -> None:
+    """Print the exit code of a fork that ends by this deed."""
+    clone = os.fork()
+    if clone:
+        print(os.waitstatus_to_exitcode(os.waitpid(clone, 0)[1]))
+    elif deed == "exit":
+        sys.exit(7)
+    elif deed == "raise":
+        raise ValueError(deed)

@@ -174,7 +174,8 @@ class Child:
                 except Exception:  # noqa: S110 - the job may have closed or replaced it
                     pass
         if self._is_clone:
-            os._exit(0)  # a fork that the job made and let return: the answer is its parent's to give
+            # A fork that the job made and let return, or raise: the answer is its parent's to give.
+            os._exit(_exit_code(end))
         self._is_spoiled |= not self._surroundings.leave(request)
         said, ended = self._has_said(), _elapsed()
         if said or end is not None:
@@ -204,6 +205,14 @@ class Child:
 
     def _note_fork(self) -> None:
         self._is_clone = True
+
+
+def _exit_code(end: dict[str, Any] | None) -> int:
+    """Of a program that ends so."""
+    if end is None:
+        return 0
+    code = end["exit_code"]
+    return 1 if code is None else int(code)
 
 
 def _print_traceback(error: BaseException) -> None:
