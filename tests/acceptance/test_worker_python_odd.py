@@ -137,7 +137,9 @@ def test_what_a_job_returns_stands_in_its_output(runs: Runs, value: object, kept
     assert runs.run(job("give", value)).stdout == kept
 
 
-@pytest.mark.parametrize("name", ["give_no_json", "close_streams", "leave_thread_that_ends", "leave_pool"])
+@pytest.mark.parametrize(
+    "name", ["give_no_json", "close_streams", "detach_stdout", "leave_thread_that_ends", "leave_pool"]
+)
 def test_what_is_odd_and_does_no_harm_fails_no_run(runs: Runs, name: str) -> None:
     assert_is_well(runs.run(job(name)))
 

@@ -98,6 +98,12 @@ class Surroundings:
     def leave(self, request: Request) -> bool:
         """Put back what the run changed or was given; false if that cannot be, for it closed a stream for good, or
         the worker's own folder is gone."""
+        try:
+            return self._leave(request)
+        except Exception:  # such as of a stream that was detached: it is the process's, not the run's, which is over
+            return False
+
+    def _leave(self, request: Request) -> bool:
         leave()
         is_home = True
         if (sys.stdin, sys.stdout, sys.stderr) != self._streams:
