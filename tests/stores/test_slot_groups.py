@@ -284,6 +284,22 @@ def test_a_key_outlives_its_last_job_for_what_still_runs(store: Store, claims: C
     assert claims.slot_tokens(group) == [again.token], "with the limit of who has the key now"
 
 
+def test_a_claim_of_a_queue_that_nobody_serves_does_not_keep_its_key_to_itself(
+    store: Store, claims: ClaimRows, ledger_url: str
+) -> None:
+    a, b = ids(store, keyed("a", queue="gpu"), keyed("b"))
+    group = slot_of(ledger_url, a)
+    claims.add(b, slot=group)
+    (grant,) = step(store)
+    waiting = [claims.add(a, slot=group, queue="gpu", state=int(State.PARKED)) for _ in range(3)]
+    at = claims.add(b, slot=group)
+    assert step(store) == []
+    assert step(store, ended(grant)) == []
+    assert [claims.state(a, tick) for tick in waiting] == [State.READY, State.PARKED, State.PARKED]
+    store.grants.sweep()
+    assert [one.scheduled_at for one in step(store)] == [at]
+
+
 # --- refused ------------------------------------------------------------------------------------------
 
 

@@ -78,7 +78,7 @@ REPLACES = "overlap = 3 AND origin = 0 AND attempt = 0"
 # count.
 _PROMOTE = f"""head AS MATERIALIZED (
   SELECT w.tid FROM f CROSS JOIN LATERAL (
-   SELECT tid FROM (
+   (SELECT tid FROM (
     SELECT * FROM (SELECT ctid AS tid FROM claims WHERE state = 2 AND slot = f.slot AND {REPLACES} AND NOT blocked
      ORDER BY scheduled_at DESC, job_id DESC LIMIT f.free FOR UPDATE SKIP LOCKED) replacing
     UNION ALL
@@ -87,7 +87,7 @@ _PROMOTE = f"""head AS MATERIALIZED (
     UNION ALL
     SELECT * FROM (SELECT ctid AS tid FROM claims WHERE state = 2 AND slot = f.slot AND NOT blocked
      AND origin IN (1, 2, 3) ORDER BY scheduled_at LIMIT f.free FOR UPDATE SKIP LOCKED) paced) heads
-   LIMIT f.free) w
+   LIMIT f.free)) w
   WHERE EXISTS (SELECT 1 FROM slots s WHERE s.slot = f.slot AND s.token IS NULL))
 UPDATE claims c SET state = 0,
   start_by = CASE WHEN c.start_by IS NOT NULL THEN statement_timestamp() + {ALLOWANCE} END
@@ -104,6 +104,16 @@ _PROMOTE_SLOTS = f"""WITH f AS MATERIALIZED (
   SELECT slot, count(*) AS free FROM slots WHERE slot = ANY (%(slots)s::bigint[]) AND token IS NULL GROUP BY slot),
  {_PROMOTE}""".encode()  # noqa: S608 - built from constants
 
+# What was promoted for a key may be of a queue that nobody serves now, or whose limit holds it back: what waits for the
+# same key in another queue is promoted beside it.
+_OF_EACH_QUEUE = """
+   UNION ALL
+   SELECT * FROM (SELECT c.ctid AS tid FROM (
+     SELECT DISTINCT ON (queue) job_id, scheduled_at FROM claims
+     WHERE f.slot < 0 AND state = 2 AND slot = f.slot AND NOT blocked
+     ORDER BY queue, origin IN (1, 2, 3), scheduled_at) o
+    JOIN claims c USING (job_id, scheduled_at) WHERE c.state = 2 FOR UPDATE OF c SKIP LOCKED) others"""
+
 _SWEEP = f"""WITH RECURSIVE parked AS (
   (SELECT slot FROM claims WHERE state = 2 ORDER BY slot LIMIT 1)
   UNION ALL
@@ -111,7 +121,7 @@ _SWEEP = f"""WITH RECURSIVE parked AS (
   FROM parked WHERE parked.slot IS NOT NULL),
  f AS MATERIALIZED (SELECT s.slot, count(*) AS free FROM parked JOIN slots s ON s.slot = parked.slot
   WHERE s.token IS NULL GROUP BY s.slot),
- {_PROMOTE}""".encode()  # noqa: S608 - built from constants
+ {_PROMOTE.replace("LIMIT f.free)) w", f"LIMIT f.free){_OF_EACH_QUEUE}) w")}""".encode()  # noqa: S608 - built from constants
 
 
 def complete(

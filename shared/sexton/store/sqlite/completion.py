@@ -33,6 +33,14 @@ _HEADS = """SELECT c.rowid, c.job_id, c.scheduled_at, c.start_by, c.start_by - c
  WHERE c.state = 2 AND c.slot = ? AND NOT c.blocked
  ORDER BY CASE WHEN c.overlap = 3 AND c.origin = 0 AND c.attempt = 0 THEN -c.scheduled_at END NULLS LAST,
   c.origin IN (1, 2, 3), c.scheduled_at LIMIT ?"""
+# What was promoted for a key may be of a queue that nobody serves now, or whose limit holds it back: what waits for the
+# same key in another queue is promoted beside it.
+_OF_EACH_QUEUE = _HEADS.replace(
+    "NOT c.blocked",
+    """NOT c.blocked AND c.rowid IN (SELECT id FROM (
+   SELECT rowid AS id, row_number() OVER (PARTITION BY queue ORDER BY origin IN (1, 2, 3), scheduled_at) AS place
+   FROM claims WHERE state = 2 AND slot = ?1 AND NOT blocked) WHERE place = 1)""",
+)
 _PROMOTE = "UPDATE claims SET state = 0, start_by = ? WHERE rowid = ?"
 
 
@@ -72,13 +80,15 @@ def complete(
 def promote(connection: sqlite3.Connection, now: int, slots: Iterable[int], *, all_free: bool = False) -> set[Claim]:
     """Promote of each slot the oldest parked claims: one each time it is named, for it was freed so often.
 
-    ``all_free``: as many as rows of it are free.
+    ``all_free``: as many as rows of it are free; of a key's also the oldest of each queue.
     """
     promoted: set[Claim] = set()
     for slot, freed in sorted(Counter(slots).items()):
         (free,) = connection.execute(_FREE_ROWS, (slot,)).fetchone()
         free = free if all_free else min(free, freed)
         heads = connection.execute(_HEADS, (slot, free)).fetchall() if free else []
+        if free and all_free and slot < 0:
+            heads += connection.execute(_OF_EACH_QUEUE, (slot, -1)).fetchall()
         for rowid, job_id, scheduled_at, start_by, written_with, allowance in heads:
             # start_by is set anew, so that the time it was parked does not count; its place in the queue stays.
             anew = None if start_by is None else now + int(written_with if allowance is None else allowance)
