@@ -67,6 +67,7 @@ def complete(connection: psycopg.Connection[Any], held: Sequence[Any]) -> None:
         "uses": arrays.booleans([False] * count),
         "stdout": nothing,
         "stderr": nothing,
+        "losses": arrays.booleans([False] * count),
         "never": NEVER,
         "worker": WORKER,
     }

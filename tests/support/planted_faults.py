@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from sexton.decisions import CommitResult, TickBatch
 from sexton.store.protocol import JobsRead, LateJobRow, Requeued, StepRequest, StepResult
+from sexton.store.protocol.grants import nothing
 from sexton.store.sqlite import tick_commit
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.grants import SqliteGrants
@@ -63,7 +65,7 @@ def move_the_cursor_first(store: SqliteStore, world: World) -> None:
 class TrustingGrants(SqliteGrants):
     """Every result counts, under whatever token it comes (against invariant 4)."""
 
-    def step(self, request: StepRequest) -> StepResult:
+    def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
         with self._connection.transaction() as writing:
             for result in request.results:
                 late = writing.execute(
@@ -72,7 +74,7 @@ class TrustingGrants(SqliteGrants):
                 )
                 if late.rowcount:
                     writing.execute("DELETE FROM runs WHERE token = ?", (result.token,))  # the loss, as requeued
-        return super().step(request)
+        return super().step(request, meanwhile)
 
 
 def trust_late_results(store: SqliteStore, world: World) -> None:
@@ -82,11 +84,11 @@ def trust_late_results(store: SqliteStore, world: World) -> None:
 class GreedyGrants(SqliteGrants):
     """Slots are never busy."""
 
-    def step(self, request: StepRequest) -> StepResult:
+    def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
         with self._connection.transaction() as writing:
             writing.execute("UPDATE slots SET token = NULL")
             writing.execute("UPDATE claims SET state = 0 WHERE state = 2")
-        return super().step(request)
+        return super().step(request, meanwhile)
 
 
 def free_all_slots(store: SqliteStore, world: World) -> None:
@@ -96,11 +98,11 @@ def free_all_slots(store: SqliteStore, world: World) -> None:
 class HaltlessGrants(SqliteGrants):
     """A pull ignores that the cluster is halted."""
 
-    def step(self, request: StepRequest) -> StepResult:
+    def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
         ((halted,),) = rows(self._connection, "SELECT halted FROM cluster WHERE id = 1")
         with self._connection.transaction() as writing:
             writing.execute("UPDATE cluster SET halted = 0")
-        result = super().step(request)
+        result = super().step(request, meanwhile)
         with self._connection.transaction() as writing:
             writing.execute("UPDATE cluster SET halted = ?", (halted,))
         return result

@@ -13,6 +13,7 @@ from sexton.jobs import JobDefinition
 from sexton.recipes import Recipe, recipe_of
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Grant, Renewal, RunResult, StepRequest, StepResult, StopRequests, Store
+from sexton.store.protocol.grants import nothing
 from sexton.targets import CommandTarget
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
 from sexton_worker.execution import RunOrder
@@ -100,7 +101,8 @@ class FakeGrants:
         self._answer()
         self.seen_with.append((busy, draining))
 
-    def step(self, request: StepRequest) -> StepResult:
+    def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
+        meanwhile()
         self.before_step()
         self._answer()
         self.requests.append(request)

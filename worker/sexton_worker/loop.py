@@ -1,8 +1,9 @@
 """The worker's loop: results out, grants in, runs started. The simulator runs this file on virtual time.
 
 Each step takes what has ended, then makes one exchange with the database (results,
-promotion, pull), then starts what was granted. What it holds meanwhile is in its
-hands (hands.py), each claim in exactly one place.
+promotion, pull), then starts what was granted. Where work is in hand and the next
+exchange follows at once, starting waits for that: it is done while the database works.
+What the loop holds is in its hands (hands.py), each claim in exactly one place.
 
 Failure stance:
 * The database does not answer: results stay unsent and go with the next exchange;
@@ -34,7 +35,7 @@ from sexton_worker.core import pull_policy
 from sexton_worker.core.machine_faults import NO_SPELL
 from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
-from sexton_worker.definitions import Definitions, UnreadableDefinition
+from sexton_worker.definitions import Definitions, Key, UnreadableDefinition
 from sexton_worker.execution import Execution
 from sexton_worker.hands import Hands
 from sexton_worker.lease_book import LeaseBook
@@ -96,6 +97,7 @@ class WorkerLoop:
         self._pace = Pace()
         self._spell = NO_SPELL
         self._durations: list[float] = []
+        self._recipes: dict[Key, Recipe | UnreadableDefinition] = {}  # of what starts during the next exchange
         self._answer_lost = False
         self._is_away = False
         self._drain_by: float | None = None  # elapsed seconds; None: not draining
@@ -165,7 +167,11 @@ class WorkerLoop:
         try:
             self._make_contact()
             seconds = self._exchange_if_due()
-            self._start_granted()
+            if self._hands.granted:
+                self._recipes = self._definitions.of(tuple(self._hands.granted.values()))
+                if seconds is None and self._starts_later():
+                    return 0.0
+                self._start_granted()
         except DatabaseUnreachable as error:
             if not self._is_away:
                 self._log.warning("worker.database_unreachable", error=str(error))
@@ -265,8 +271,11 @@ class WorkerLoop:
         self._pace = self._pace.after(self._durations)
         self._durations = []
         sent = self._clock.elapsed()
+        self._hands.unsent_since = sent
         self._answer_lost = True  # until the answer is here
-        answer = self._time.observed(lambda: self._store.grants.step(request), lambda result: result.now)
+        answer = self._time.observed(
+            lambda: self._store.grants.step(request, self._use_the_wait), lambda result: result.now
+        )
         self._answer_lost = False
         carried = max(len(request.results), len(answer.grants))
         self._pace = self._pace.exchanged(carried, self._clock.elapsed() - sent)
@@ -280,12 +289,28 @@ class WorkerLoop:
             at = None if next_due is None else self._time.elapsed(next_due)
             self._pulled = self._pulled.after(free, answer.picked, len(answer.grants), at, sent)
 
+    def _use_the_wait(self) -> None:
+        """While the database works: start what the exchange before granted, and take what has ended."""
+        self._start_granted()
+        self._collect()
+
     def _settle(self, request: StepRequest, answer: StepResult) -> None:
         self._book.release(*(result.token for result in request.results))
         for refused in self._hands.settle(request.results, answer.accepted):
             self._log.warning("run.refused", token=refused.token, outcome=refused.outcome.word)
 
     # --- runs that begin --------------------------------------------------------------------------------------------
+
+    def _starts_later(self) -> bool:
+        """Whether what was granted may start during the next exchange: that follows at once, the processes have enough
+        to do until then, and the database need not be asked first."""
+        return (
+            len(self._hands.running) > self._own.slots
+            and self._drain_by is None
+            and self._room() > 0
+            and pull_policy.is_full(self._pulled)
+            and not any(grant.at_most_once for grant in self._hands.granted.values())
+        )
 
     def _start_granted(self) -> None:
         if not self._hands.granted:
@@ -294,7 +319,7 @@ class WorkerLoop:
         if self._drain_by is not None:
             self._stop_in_time()
             return
-        found = self._definitions.of(tuple(self._hands.granted.values()))
+        found = self._recipes
         may_start, refused = self._may_start(found)
         now, orders = self._time.now(), []
         for grant in tuple(self._hands.granted.values()):

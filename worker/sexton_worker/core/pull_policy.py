@@ -119,6 +119,11 @@ def linger(results: int, since: float, now: float) -> float:
     return max(0.0, since + patience - now)
 
 
+def is_full(last: Pulled) -> bool:
+    """Whether the last pull found as much as it asked for: there is likely more."""
+    return last.granted > 0 and last.picked >= last.asked
+
+
 def pause(free: int, last: Pulled, now: float, poll: float) -> float:
     """Seconds to sleep after an exchange; whoever has news for the worker wakes it before.
 
@@ -127,7 +132,7 @@ def pause(free: int, last: Pulled, now: float, poll: float) -> float:
     """
     if not free:
         return poll
-    if last.granted and last.picked >= last.asked:
+    if is_full(last):
         return 0.0
     worth_at = last.worth_at()
     until_due = poll if worth_at is None else worth_at - now

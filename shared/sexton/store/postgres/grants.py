@@ -19,7 +19,7 @@ it is: contention in what follows costs that statement alone, and paced claims a
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from sexton.store.postgres import arrays, completion, leases, parking, slot_grou
 from sexton.store.postgres.pull import Pulled, grants_of, look_ahead, plan_by_index, pull, pull_paced, together
 from sexton.store.postgres.ruled_queues import RuledQueues
 from sexton.store.protocol import Channel, Grant, Renewal, Requeued, RunResult, StepRequest, StepResult, StopRequests
+from sexton.store.protocol.grants import nothing
 from sexton.store.pull_turns import Turn, turn
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class PostgresGrants:
         self._connection = connection
         self._prepared: psycopg.Connection[Any] | None = None
         self._turn = 0
+        self._sweeps = 0
         self._ruled = RuledQueues(connection)
 
     # --- the worker's row ---------------------------------------------------------------------------
@@ -97,11 +99,11 @@ class PostgresGrants:
 
     # --- the step -----------------------------------------------------------------------------------
 
-    def step(self, request: StepRequest) -> StepResult:
+    def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
         order = self._next_turn(request)
         reserved = self._ruled.reserve(order, request.room)
         first = self._connection.retrying(
-            lambda: self._complete_and_pull(request, order, request.room - reserved),
+            lambda: self._complete_and_pull(request, order, request.room - reserved, meanwhile),
             "writing results and pulling claims",
         )
         # That much is committed: tried again as a whole, its results would be refused and its grants lost.
@@ -139,7 +141,9 @@ class PostgresGrants:
             pulled = together(pulled, paced)
         return pulled, look_at
 
-    def _complete_and_pull(self, request: StepRequest, order: Turn, room: int) -> _Committed:
+    def _complete_and_pull(
+        self, request: StepRequest, order: Turn, room: int, meanwhile: Callable[[], None]
+    ) -> _Committed:
         written = promoted = pulled = None
         with self._connection.autocommit() as connection:
             self._prepare(connection)
@@ -151,6 +155,7 @@ class PostgresGrants:
                     pulled = pull(connection, request.worker_id, request.lease, room, order.queues, order.first)
                 ahead = look_ahead(connection, order.queues)
                 connection.execute(b"COMMIT")
+                meanwhile()  # all is sent: nothing that others may wait for depends on this process any more
             outcomes: dict[int, int] = dict(written.fetchall()) if written is not None else {}
             granted = grants_of(pulled) if pulled is not None else Pulled((), 0)
             row = ahead.fetchone()
@@ -231,7 +236,8 @@ class PostgresGrants:
             promoted = completion.sweep(connection).rowcount
             if promoted:
                 connection.execute(_NOTIFY_WORK)
-            parking.settle_all(connection)
+            parking.settle_all(connection, self._sweeps)
+            self._sweeps += 1
         return promoted
 
 

@@ -5,7 +5,7 @@ What there is one of for each run is a named tuple: a frozen dataclass of as man
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
@@ -104,6 +104,10 @@ class StopRequests:
     drain: bool
 
 
+def nothing() -> None:
+    """What there is to do meanwhile by default."""
+
+
 class GrantStore(Protocol):
     """The worker's statements. Every write is conditional on the run's token (invariant 4)."""
 
@@ -119,8 +123,11 @@ class GrantStore(Protocol):
         """A clean stop: ``stopped_at`` becomes now."""
         ...
 
-    def step(self, request: StepRequest) -> StepResult:
-        """Complete, promote and pull in one transaction. A slot never has two running claims."""
+    def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
+        """Complete, promote and pull in one transaction. A slot never has two running claims.
+
+        ``meanwhile`` is called while the database works, or before: once or, where contention made it try again,
+        several times. It must not use this store."""
         ...
 
     def recipes(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Recipe]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from sexton.claims import State
 from sexton.job_formats import FORMAT
 from sexton.recipes import Recipe, recipe_from_text
 from sexton.store.protocol import Channel, Grant, Renewal, Requeued, StepRequest, StepResult, StopRequests
+from sexton.store.protocol.grants import nothing
 from sexton.store.pull_turns import turn
 from sexton.store.sqlite import leases
 from sexton.store.sqlite.completion import Claim, complete, promote
@@ -65,7 +66,8 @@ class SqliteGrants:
 
     # --- the step -----------------------------------------------------------------------------------
 
-    def step(self, request: StepRequest) -> StepResult:
+    def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
+        meanwhile()  # before: the database is in this process, and nobody is to wait for its lock longer than needed
         order = turn(self._turn, request.queues)
         self._turn += request.room > 0  # a step that pulls nothing uses up no turn
         with self._connection.transaction() as connection:
