@@ -152,7 +152,7 @@ jobs = Table(
 )
 Index("jobs_name", jobs.c.name_key, unique=True, **where(jobs.c.retired_at.is_(None)))
 Index("jobs_changed", jobs.c.changed)
-Index("jobs_grouped", jobs.c.job_id, jobs.c.slot, **where(jobs.c.slot.is_not(None)))
+Index("jobs_grouped", jobs.c.slot, jobs.c.job_id, **where(jobs.c.slot.is_not(None)))
 
 revisions = Table(
     "revisions",

@@ -1,13 +1,14 @@
 """What waits on slots: `overlap: replace`, `queue_limit`, and what a sweep mends. PostgreSQL.
 
-A pull only parks a tick that meets a busy slot. What follows from that is done here, each in one statement that commits
-by itself and waits for nobody (SKIP LOCKED), after the step that parked, and for all slots in each sweep:
+A pull only parks a tick that meets a busy slot. What follows from that is done here, each in a transaction of one
+statement that waits for nobody (SKIP LOCKED), after the step that parked, and for all slots in each sweep:
 
 * of several `replace` ticks parked on one slot only the newest stays; the older ones end skipped;
 * the run that has held the slot for longest is asked to stop, unless one of the slot's runs was asked already, or a
   row of it is free (then the tick will be promoted). Asking locks the one claim of that run and nothing else. A pull
   holds slot rows and a completing step waits for them with claims locked: done in either, asking could deadlock;
-* of `queue` ticks, those with as many newer ones behind them as their job's `queue_limit` end skipped.
+* of `queue` ticks, those with as many newer ones behind them as their job's `queue_limit` end skipped. What waits on
+  a slot is read newest first and no further than a limit goes; sweeps take turns where that is much.
 
 All three speak of ticks of origin `schedule` that no worker ever had, and not of paused ones, which cannot run.
 """
@@ -19,12 +20,23 @@ from typing import Any
 
 import psycopg
 
+from sexton.job_rules import QUEUE_LIMIT
 from sexton.store.protocol import Channel
+
+LEFT_TO_SWEEPS = 1000
+"""A step that parks counts what waits as far as this; a `queue_limit` above it is kept by sweeps."""
+READ_BY_A_SWEEP = 20_000
+"""So many waiting ticks a sweep counts, or those of one slot as far as its limit goes; the next one goes on."""
+_AT_ONCE = 1000  # so many ticks end in a statement
+_STATEMENTS = 10
 
 _WAITING = "c.state = 2 AND c.origin = 0 AND c.attempt = 0 AND NOT c.blocked"
 _AT = """to_char({}.scheduled_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 _OF_JOB = """CASE WHEN s.slot < 0 THEN coalesce((SELECT j.name || ' at ' FROM jobs j WHERE j.job_id = n.job_id), '')
    ELSE '' END"""
+
+_LIMIT_OF_JOB = f"""coalesce((SELECT (r.firing::jsonb ->> 'queue_limit')::bigint FROM revisions r
+   WHERE r.job_id = j.job_id AND r.revision = j.revision), {QUEUE_LIMIT})"""  # noqa: S608 - built from constants
 
 _GIVEN = "s AS MATERIALIZED (SELECT DISTINCT slot FROM unnest(%(slots)s::bigint[]) g(slot))"
 # Every slot on which a tick waits, by one probe of the index for each.
@@ -38,27 +50,43 @@ _NEWEST = f"""LATERAL (SELECT c.job_id, c.scheduled_at FROM claims c
    WHERE c.slot = s.slot AND c.overlap = 3 AND {_WAITING}
    ORDER BY c.scheduled_at DESC, c.job_id DESC LIMIT 1) n"""  # noqa: S608 - so
 
-_SETTLE = f"""queued AS MATERIALIZED (
-  SELECT q.*, row_number() OVER (PARTITION BY s.slot ORDER BY q.scheduled_at DESC, q.job_id DESC) - 1 AS newer
-  FROM s CROSS JOIN LATERAL (SELECT c.job_id, c.scheduled_at FROM claims c
-   WHERE c.slot = s.slot AND c.overlap = 2 AND {_WAITING}) q),
- limits AS MATERIALIZED (
-  SELECT q.job_id, coalesce((SELECT (r.firing::jsonb ->> 'queue_limit')::bigint FROM jobs j
-   JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision WHERE j.job_id = q.job_id), 100) AS most
-  FROM (SELECT DISTINCT job_id FROM queued) q),
- beyond AS MATERIALIZED (
-  SELECT q.job_id, q.scheduled_at,
+# `OFFSET 0`: looked up row by row, never joined with all that waits.
+# The least limit of a slot's jobs says from where on its ticks may be beyond one; what is newer is only counted, in the
+# index, and what is not due is not looked at.
+_REACH = f"""reach AS MATERIALIZED (
+  SELECT s.slot, coalesce(CASE WHEN s.slot < 0
+    THEN (SELECT min({_LIMIT_OF_JOB}) FROM jobs j WHERE j.slot = s.slot AND j.retired_at IS NULL)
+    ELSE (SELECT {_LIMIT_OF_JOB} FROM jobs j WHERE j.job_id = s.slot) END, {QUEUE_LIMIT}) AS least FROM s)"""  # noqa: S608 - so
+_DUE_GIVEN = f"due AS MATERIALIZED (SELECT * FROM reach WHERE least <= {LEFT_TO_SWEEPS})"  # noqa: S608 - so
+_DUE_ALL = f"""part AS MATERIALIZED (
+  SELECT slot, least, dense_rank() OVER (ORDER BY div(before, {READ_BY_A_SWEEP})) - 1 AS number
+  FROM (SELECT slot, least, sum(least) OVER (ORDER BY slot) - least AS before FROM reach) r),
+ due AS MATERIALIZED (
+  SELECT slot, least FROM part WHERE number = %(turn)s::bigint %% (SELECT max(number) + 1 FROM part))"""  # noqa: S608 - so
+
+_SETTLE = f"""beyond AS MATERIALIZED (
+  SELECT q.tid,
    'overlap queue: ' || q.newer || ' newer ticks wait for its slot, and queue_limit is ' || l.most AS reason
-  FROM queued q JOIN limits l USING (job_id) WHERE q.newer >= l.most
+  FROM due CROSS JOIN LATERAL (
+   SELECT c.scheduled_at, c.job_id FROM claims c WHERE c.slot = due.slot AND c.overlap = 2 AND {_WAITING}
+   ORDER BY c.scheduled_at DESC, c.job_id DESC OFFSET due.least LIMIT 1) edge
+  CROSS JOIN LATERAL (
+   SELECT c.ctid AS tid, c.job_id,
+    due.least - 1 + row_number() OVER (ORDER BY c.scheduled_at DESC, c.job_id DESC) AS newer
+   FROM claims c WHERE c.slot = due.slot AND c.overlap = 2 AND {_WAITING}
+    AND (c.scheduled_at, c.job_id) <= (edge.scheduled_at, edge.job_id)) q
+  CROSS JOIN LATERAL (
+   SELECT coalesce((SELECT {_LIMIT_OF_JOB} FROM jobs j WHERE j.job_id = q.job_id), {QUEUE_LIMIT}) AS most OFFSET 0) l
+  WHERE q.newer >= l.most
   UNION ALL
-  SELECT o.job_id, o.scheduled_at,
-   'overlap replace: the newer tick of ' || {_OF_JOB} || {_AT.format("n")} || ' waits in its place'
+  SELECT o.tid, 'overlap replace: the newer tick of ' || {_OF_JOB} || {_AT.format("n")} || ' waits in its place'
   FROM s CROSS JOIN {_NEWEST} CROSS JOIN LATERAL (
-   SELECT c.job_id, c.scheduled_at FROM claims c WHERE c.slot = s.slot AND c.overlap = 3 AND {_WAITING}
-    AND (c.scheduled_at, c.job_id) < (n.scheduled_at, n.job_id)) o),
+   SELECT c.ctid AS tid FROM claims c WHERE c.slot = s.slot AND c.overlap = 3 AND {_WAITING}
+    AND (c.scheduled_at, c.job_id) < (n.scheduled_at, n.job_id) OFFSET 0) o
+  LIMIT {_AT_ONCE}),
  locked AS MATERIALIZED (
-  SELECT c.ctid AS tid, b.reason FROM beyond b JOIN claims c USING (job_id, scheduled_at)
-  WHERE {_WAITING} FOR UPDATE OF c SKIP LOCKED)
+  SELECT l.tid, b.reason FROM beyond b CROSS JOIN LATERAL (
+   SELECT c.ctid AS tid FROM claims c WHERE c.ctid = b.tid AND {_WAITING} FOR UPDATE OF c SKIP LOCKED) l)
 UPDATE claims c SET state = 8, finished_at = statement_timestamp(), reason = l.reason
 FROM locked l WHERE c.ctid = l.tid"""  # noqa: S608 - so
 
@@ -81,18 +109,39 @@ _ASK = f"""wish AS MATERIALIZED (
   FROM locked l JOIN wish ON wish.slot = l.slot WHERE c.ctid = l.tid RETURNING 1)
 SELECT pg_notify('{Channel.STOPS.value}', '') WHERE EXISTS (SELECT 1 FROM asked)"""  # noqa: S608 - so
 
-_SETTLE_GIVEN, _SETTLE_ALL = f"WITH {_GIVEN},\n {_SETTLE}".encode(), f"WITH RECURSIVE {_ALL},\n {_SETTLE}".encode()
+_SETTLE_GIVEN = f"WITH {_GIVEN},\n {_REACH},\n {_DUE_GIVEN},\n {_SETTLE}".encode()
+_SETTLE_ALL = f"WITH RECURSIVE {_ALL},\n {_REACH},\n {_DUE_ALL},\n {_SETTLE}".encode()
 _ASK_GIVEN, _ASK_ALL = f"WITH {_GIVEN},\n {_ASK}".encode(), f"WITH RECURSIVE {_ALL},\n {_ASK}".encode()
+# Whatever statistics say of how much waits: it is read in the order of the index that has this order.
+_IN_ORDER = b"""SELECT set_config(name, 'off', true)
+FROM unnest('{enable_seqscan,enable_bitmapscan,enable_mergejoin,enable_sort,jit}'::text[]) o(name)"""
 
 
 def settle(connection: psycopg.Connection[Any], parked: Iterable[int], replacing: Iterable[int]) -> None:
     """Apply `queue_limit` and `replace` where a step has parked; ``replacing``: slots on which it parked `replace`."""
-    connection.execute(_SETTLE_GIVEN, {"slots": sorted(parked)}, prepare=True)
+    in_order(connection, _SETTLE_GIVEN, {"slots": sorted(parked)}, prepare=True)
     if slots := sorted(replacing):
-        connection.execute(_ASK_GIVEN, {"slots": slots}, prepare=True)
+        in_order(connection, _ASK_GIVEN, {"slots": slots}, prepare=True)
 
 
-def settle_all(connection: psycopg.Connection[Any]) -> None:
-    """Apply them wherever ticks wait. Planned anew each time, for the tables as they are."""
-    connection.execute(_SETTLE_ALL, prepare=False)
-    connection.execute(_ASK_ALL, prepare=False)
+def settle_all(connection: psycopg.Connection[Any], turn: int) -> None:
+    """Apply them wherever ticks wait; ``turn``: grows with every call, as many waiting ticks are counted in turns.
+
+    Planned anew each time, for the tables as they are.
+    """
+    for _ in range(_STATEMENTS):
+        if in_order(connection, _SETTLE_ALL, {"turn": turn}, prepare=False).rowcount < _AT_ONCE:
+            break
+    in_order(connection, _ASK_ALL, {}, prepare=False)
+
+
+def in_order(
+    connection: psycopg.Connection[Any], statement: bytes, values: dict[str, Any], *, prepare: bool
+) -> psycopg.Cursor[Any]:
+    """Execute the statement in a transaction of its own, sent as a whole, that plans by index and does not sort."""
+    with connection.pipeline():
+        connection.execute(b"BEGIN")
+        connection.execute(_IN_ORDER)
+        cursor = connection.execute(statement, values, prepare=prepare)
+        connection.execute(b"COMMIT")
+    return cursor

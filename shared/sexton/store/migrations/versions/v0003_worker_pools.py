@@ -58,7 +58,7 @@ def upgrade() -> None:
         sa.Column("written_at", _INSTANT, nullable=False),
     )
     op.create_index("events_job", "events", ["job_id", "event_id"])
-    _index("jobs_grouped", "jobs", ["job_id", "slot"], "slot IS NOT NULL")
+    _index("jobs_grouped", "jobs", ["slot", "job_id"], "slot IS NOT NULL")
     waiting = "state = 2 AND origin = 0 AND attempt = 0 AND NOT blocked"
     _index("claims_waiting", "claims", ["slot", "overlap", "scheduled_at", "job_id"], waiting)
 
