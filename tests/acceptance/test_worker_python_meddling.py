@@ -56,6 +56,12 @@ def test_an_exception_with_an_endless_name_is_told_in_short() -> None:
         assert len(ended.exceptions[0]) == 200
 
 
+def test_an_alarm_that_a_run_forgot_ends_no_other() -> None:
+    with Runs(slots=1) as runs:
+        assert runs.run(of("forget_alarm", 3600)).error == ""
+        assert runs.run(of("tell_alarm")).stdout == b"0\n"
+
+
 def test_a_worker_whose_folder_was_deleted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = tmp_path / "release"
     release.mkdir()

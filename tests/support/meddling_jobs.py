@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from typing import Any
 
@@ -16,7 +17,7 @@ def spoil_modules() -> None:
     def odd(*_: Any, **__: Any) -> str:
         return "{}"
 
-    json.dumps = json.loads = odd  # type: ignore[assignment]  # that is the point
+    json.dumps = json.loads = odd  # that is the point
     time.clock_gettime = lambda _: 0.0
     print("spoilt")
 
@@ -42,6 +43,15 @@ def _sockets() -> list[int]:
 
 def raise_a_long_name() -> None:
     raise type("N" * 3_000_000, (Exception,), {})
+
+
+def forget_alarm(seconds: int) -> None:
+    """As a job does that gave itself a time limit of its own."""
+    signal.alarm(seconds)
+
+
+def tell_alarm() -> None:
+    print(signal.alarm(0))
 
 
 def tell() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import io
 import os
 import resource
 import signal
@@ -181,7 +182,8 @@ def tell_environment() -> None:
 def detach_stdout() -> None:
     """As is done to have another encoding."""
     print("kept", flush=True)
-    sys.stdout.detach()  # type: ignore[attr-defined]  # it is a TextIOWrapper here
+    assert isinstance(sys.stdout, io.TextIOWrapper)
+    sys.stdout.detach()
 
 
 def tell_code_of_clone(deed: str) -> None:
