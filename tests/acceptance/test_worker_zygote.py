@@ -17,12 +17,14 @@ from structlog.testing import capture_logs
 from sexton.claims import OnLeaseLost, OnWorkerLost, State
 from sexton.targets import CommandTarget, HttpTarget, PythonTarget, ShellTarget
 from sexton_worker.core.runs import Ending, StopReason
+from sexton_worker.execution import RunOrder
 from sexton_worker.targets import command_runs
 from sexton_worker.targets.zygote_link import ZygoteLink
+from sexton_worker.zygote.process import MOST_HELD
 from tests.support import freezing, reaper
 from tests.support.blows import children_of
 from tests.support.processes import ProcessGroup
-from tests.support.runs import Runs, is_alive, zygote_of
+from tests.support.runs import DEADLINE, Runs, a_grant, is_alive, rules_for, zygote_of
 from tests.support.waiting import eventually
 from tests.support.worker_trial import LONG, TRUE, WorkerTrial
 
@@ -305,3 +307,73 @@ def test_the_zygote_shows_no_secret_and_outlives_the_signals_of_a_terminal(tmp_p
         assert runs.end_of(token).exit_code == 4
         assert is_alive(zygote)
     gone(zygote)
+
+
+# --- orders that are sent ahead ---------------------------------------------------------------------------------------
+
+
+def own_zygotes() -> list[int]:
+    """Of this process; not what those are just starting, which looks like them for a moment."""
+    found = []
+    for pid in children_of(os.getpid(), "zygote.process"):
+        with contextlib.suppress(OSError):
+            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+            found += [pid] if int(parent) == os.getpid() else []
+    return found
+
+
+def test_what_was_sent_ahead_can_be_recalled_and_then_never_begins(runs: Runs, tmp_path: Path) -> None:
+    """Each order ends, or is recalled, and none is both."""
+    gate = str(tmp_path / "gate")
+    first = runs.start_together(*(ShellTarget(waits(tmp_path / f"first{n}", gate)) for n in range(2)))
+    ahead = runs.start_together(*(ShellTarget(f"touch {tmp_path}/ahead{n}") for n in range(60)))
+    for number in range(2):
+        pid_in(tmp_path / f"first{number}")
+    assert set(runs.execution.recall()) == set(ahead)
+    assert runs.execution.recall() == ()
+    (tmp_path / "gate").touch()
+    for token in (*first, runs.start(TRUE)):
+        assert runs.end_of(token).exit_code == 0
+    assert not list(tmp_path.glob("ahead*"))
+    assert not set(ahead) & runs.ended.keys()
+
+
+def test_a_run_that_was_sent_ahead_is_stopped_and_those_behind_it_go_on(runs: Runs, tmp_path: Path) -> None:
+    gate = str(tmp_path / "gate")
+    first = runs.start_together(*(ShellTarget(waits(tmp_path / f"first{n}", gate)) for n in range(2)))
+    tokens = runs.start_together(*(ShellTarget(f"echo {n} >> {tmp_path}/begun") for n in range(5)))
+    runs.execution.stop(tokens[2], StopReason.CANCELLED)
+    stopped = runs.end_of(tokens[2])
+    assert (stopped.ending, stopped.started) == (Ending.CANCELLED, None)
+    (tmp_path / "gate").touch()
+    for token in (*first, *tokens[:2], *tokens[3:]):
+        assert runs.end_of(token).exit_code == 0
+    assert sorted((tmp_path / "begun").read_text().split()) == ["0", "1", "3", "4"]
+
+
+def test_an_urgent_run_is_before_all_that_was_sent_ahead(tmp_path: Path) -> None:
+    with Runs(slots=1) as runs:
+        first = runs.start(ShellTarget(waits(tmp_path / "first", f"{tmp_path}/gate")))
+        pid_in(tmp_path / "first")
+        tokens = runs.start_together(*(ShellTarget(f"echo {n} >> {tmp_path}/begun") for n in range(5)))
+        urgent, rules = 99, rules_for(ShellTarget(f"echo urgent >> {tmp_path}/begun"))
+        runs.execution.start(RunOrder(a_grant(urgent)._replace(priority=9), "urgent", rules, DEADLINE))
+        (tmp_path / "gate").touch()
+        for token in (first, *tokens, urgent):
+            assert runs.end_of(token).exit_code == 0
+    assert (tmp_path / "begun").read_text().split() == ["urgent", "0", "1", "2", "3", "4"]
+
+
+def test_where_there_is_much_to_start_two_zygotes_do_it_each_run_once(runs: Runs, tmp_path: Path) -> None:
+    """No run begins twice, though one of both is killed on the way, and none is forgotten."""
+    assert runs.run(TRUE).exit_code == 0
+    assert len(own_zygotes()) == 1
+    tokens = runs.start_together(*(ShellTarget(f"echo >> {tmp_path}/{n}") for n in range(200)))
+    eventually(lambda: len(own_zygotes()) == 2, LONG, "there is a second zygote")
+    one, other = own_zygotes()
+    os.kill(other, signal.SIGKILL)
+    ends = [runs.end_of(token) for token in tokens]
+    assert {end.ending for end in ends} <= {Ending.EXITED, Ending.MACHINE_FAULT}
+    assert sum(end.ending is Ending.MACHINE_FAULT for end in ends) <= 2 + MOST_HELD  # of two slots, or not told of yet
+    assert all(path.read_text() in ("", "\n") for path in tmp_path.iterdir())
+    assert is_alive(one)

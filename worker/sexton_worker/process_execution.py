@@ -20,6 +20,7 @@ from sexton_worker.core.turns import turn
 from sexton_worker.core.wear import NO_WEAR, WearLimits
 from sexton_worker.execution import RunOrder
 from sexton_worker.spool_room import SpoolRoom
+from sexton_worker.targets.command_lanes import CommandLanes
 from sexton_worker.targets.command_runs import CommandRuns
 from sexton_worker.targets.ending import not_started
 from sexton_worker.targets.preparation import Preparation
@@ -75,7 +76,7 @@ class ProcessExecution:
         self._seen: dict[int, Seen] = {}
         self.seen_wakeup = clock.wakeup()  # set when ``seen`` has news
         spools = () if room is None else (room.files,)
-        self._commands = CommandRuns(*shared, leases, room, self._note_seen)
+        self._commands = CommandLanes(lambda: CommandRuns(*shared, leases, room, self._note_seen))
 
         def cell(tell: Callable[[EndedRun], None]) -> CommandRuns:
             return CommandRuns(*shared[:4], tell, self._begin_waiting, leases, room, self._note_seen)

@@ -108,6 +108,13 @@ def _name(text: str) -> bytes:
     return _bytes(text)
 
 
+def unsayable(order: RunOrder, error: Exception) -> str:
+    """Why there can be no order."""
+    what = order.rules.target.argv[:1] if isinstance(order.rules.target, CommandTarget) else ["/bin/sh"]
+    why = error if isinstance(error, ValueError) else "its arguments, variables and input are too many or too large"
+    return f"cannot start {', '.join(map(repr, what)) or 'nothing'}: {why}; correct the job"
+
+
 # --- ends -------------------------------------------------------------------------------------------------------------
 
 

@@ -25,12 +25,11 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from sexton.clock import Clock
-from sexton.targets import CommandTarget
 from sexton_worker.core.runs import EndedRun, Spooled, StopReason
 from sexton_worker.core.turns import enter
 from sexton_worker.execution import RunOrder
 from sexton_worker.spool_room import SpoolRoom
-from sexton_worker.targets.command import Programs, ended_command, order_for
+from sexton_worker.targets.command import Programs, ended_command, order_for, unsayable
 from sexton_worker.targets.ending import machine_fault, not_started, stopped_before
 from sexton_worker.targets.environment import clean_environment
 from sexton_worker.targets.outputs import discard
@@ -102,7 +101,7 @@ class CommandRuns:
         self._lent = 0  # slots that the zygote has; what more was sent was sent ahead, or has ended unheard
         self._last_ahead = float("-inf")  # the last turn that was sent ahead
         self._vanishing: set[int] = set()  # whose zygote was lost
-        places = slots.free + MOST_AHEAD
+        places = slots.all + MOST_AHEAD
         self._places = list(range(places))
         self._asked_at = 0.0
         self._is_closed = False
@@ -116,15 +115,27 @@ class CommandRuns:
 
     def add(self, order: RunOrder, arrival: int) -> None:
         """One more that waits; ``next_arrival`` and ``begin_next`` give it a slot in its turn."""
+        enter(self._waiting, _Waiting(order, arrival))
+
+    def give_way(self, arrival: int) -> None:
+        """One comes in this turn: what was sent ahead of it, and is not before it, waits again."""
         if arrival < self._last_ahead:
             self._take_back()
-        enter(self._waiting, _Waiting(order, arrival))
+
+    def __len__(self) -> int:
+        """How many are in its hands."""
+        return len(self._waiting) + len(self._sent)
+
+    @property
+    def first_waiting(self) -> int | None:
+        """When the first came that was not sent; None: there is none."""
+        return self._waiting[0].arrival if self._waiting else None
 
     def next_arrival(self) -> int | None:
         """When the first that waits came; None: there is none."""
         if self._slots.free > 0 and len(self._sent) > self._lent:
             self._take_back(1)
-        return self._waiting[0].arrival if self._waiting else None
+        return self.first_waiting
 
     def begin_next(self) -> None:
         """Use one free slot for the first that waits; it goes out with ``flush``."""
@@ -167,7 +178,7 @@ class CommandRuns:
             frame = frames.run_frame(order_for(order, place, self._programs, spool, limit))
             link = self.zygote.link()
         except (ValueError, struct.error, frames.FrameTooLarge) as error:
-            self._tell(not_started(order, now, _unsayable(order, error)))
+            self._tell(not_started(order, now, unsayable(order, error)))
             return None
         except OSError as error:
             self._tell(machine_fault(order, now, str(error)))
@@ -383,9 +394,3 @@ class CommandRuns:
             self._slots.free += 1
             self._tell(ended)
             self._freed()
-
-
-def _unsayable(order: RunOrder, error: Exception) -> str:
-    what = order.rules.target.argv[:1] if isinstance(order.rules.target, CommandTarget) else ["/bin/sh"]
-    why = error if isinstance(error, ValueError) else "its arguments, variables and input are too many or too large"
-    return f"cannot start {', '.join(map(repr, what)) or 'nothing'}: {why}; correct the job"
