@@ -60,6 +60,7 @@ NOT_PURE = {
     "typer",
     "urllib",
 }
+PURE_PARTS = ("urllib.parse",)  # of what else is not: texts in, texts out
 CLOCK_READS = {"now", "utcnow", "today"}
 
 # Who may import the other programs: the command line, which starts them, and its simulator, which runs their loops.
@@ -80,11 +81,14 @@ def is_edge(name: str) -> bool:
     return any(is_within(name, edge) for edge in EDGES_OF_SEXTON)
 
 
+def is_outside(name: str) -> bool:
+    """Whether this module of Python or of others reaches the outside world."""
+    return name.partition(".")[0] in NOT_PURE and not any(is_within(name, part) for part in PURE_PARTS)
+
+
 def impurities(module: Module) -> list[str]:
     """Return what makes a module impure: imports of the outside world or of an edge, and reads of the clock."""
-    found = [
-        f"imports {name}" for name in sorted(module.imports()) if name.partition(".")[0] in NOT_PURE or is_edge(name)
-    ]
+    found = [f"imports {name}" for name in sorted(module.imports()) if is_outside(name) or is_edge(name)]
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCK_READS:
             found.append(f"line {node.lineno} reads the clock: {ast.unparse(node)}")
