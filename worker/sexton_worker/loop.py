@@ -170,6 +170,7 @@ class WorkerLoop:
             if self._hands.granted:
                 self._recipes = self._definitions.of(tuple(self._hands.granted.values()))
                 if seconds is None and self._starts_later():
+                    self._start_granted(is_urgent=True)
                     return 0.0
                 self._start_granted()
         except DatabaseUnreachable as error:
@@ -312,8 +313,10 @@ class WorkerLoop:
             and not any(grant.at_most_once for grant in self._hands.granted.values())
         )
 
-    def _start_granted(self) -> None:
-        if not self._hands.granted:
+    def _start_granted(self, *, is_urgent: bool = False) -> None:
+        """Start what was granted; ``is_urgent``: only what comes before runs of the usual priority."""
+        grants = [one for one in self._hands.granted.values() if not is_urgent or one.priority > 0]
+        if not grants:
             return
         self._absence.end()
         if self._drain_by is not None:
@@ -322,7 +325,7 @@ class WorkerLoop:
         found = self._recipes
         may_start, refused = self._may_start(found)
         now, orders = self._time.now(), []
-        for grant in tuple(self._hands.granted.values()):
+        for grant in grants:
             recipe = found[grant.job_id, grant.revision]
             if isinstance(recipe, UnreadableDefinition) and recipe.is_younger:
                 self._hands.give_back(grant, str(recipe), after=FOR_YOUNGER)
