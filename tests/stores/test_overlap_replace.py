@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from sexton.claims import Origin, Overlap, State
-from sexton.store.protocol import ChangeKind, Channel, Grant, JobChange, RunResult, StepRequest, Store
-from tests.support.claim_rows import ClaimRows, now
+from sexton.store import open_store
+from sexton.store.protocol import ChangeKind, Channel, Grant, JobChange, RunResult, StepRequest, Store, StoreOptions
+from sexton.store.sqlite import parking
+from sexton.store.sqlite.connection import SqliteConnection
+from tests.support.claim_rows import MINUTE, ClaimRows, claim_values, now
 from tests.support.leader_scene import create, definition
 
 LEASE = timedelta(seconds=30)
@@ -217,3 +221,36 @@ def test_without_a_word_a_hundred_wait(store: Store, rows: ClaimRows) -> None:
     store.grants.sweep()
     assert rows.states() == {State.RUNNING: 1, State.SKIPPED: 1, State.PARKED: 100}
     assert rows.state(1, waits[0]) == State.SKIPPED
+
+
+def test_on_sqlite_what_waits_is_counted_no_further_than_its_limit(sqlite_ledger: str) -> None:
+    scene = ClaimRows(sqlite_ledger)
+    with closing(open_store(StoreOptions(sqlite_ledger))) as store:
+        ids = [
+            create(store, definition(f"j{limit}", overlap=Overlap.QUEUE, queue_limit=limit))[0].job_id
+            for limit in (3, 900, 2000)
+        ]
+    parked = {"state": int(State.PARKED), "overlap": int(Overlap.QUEUE)}
+    scene.add_many([claim_values(job, now() + n * MINUTE, slot=job, **parked) for job in ids for n in range(1500)])
+    scene.close()
+    one = SqliteConnection(StoreOptions(sqlite_ledger))
+    work: list[int] = []
+
+    def counted(slots: list[int] | None) -> int:
+        with one.transaction() as connection:
+            work.clear()
+            connection.set_progress_handler(lambda: work.append(1), 100)
+            parking.settle(one, connection, one.now_micros(), slots)
+            connection.set_progress_handler(None, 0)
+            return len(work)
+
+    step, again, far = counted([ids[0]]), counted([ids[0]]), counted([ids[2]])
+    assert step > 100  # it ended a thousand
+    assert again < step
+    assert far < 5  # left to sweeps
+    counted(None)
+    assert counted([ids[0]]) < 5
+    left = "SELECT slot, count(*) FROM claims WHERE state = 2 GROUP BY slot ORDER BY slot"
+    with one.transaction() as connection:
+        assert connection.execute(left).fetchall() == list(zip(ids, (3, 900, 1500), strict=True))
+    one.close()

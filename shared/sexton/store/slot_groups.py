@@ -8,6 +8,9 @@ from sexton.errors import Refused
 from sexton.job_rules import ConcurrencyKey
 from sexton.store.edit_plan import PlannedEdit
 
+COUNTED_BY_A_STEP = 1000
+"""A step that parks counts what waits as far as this; a `queue_limit` above it is kept by sweeps."""
+
 
 def wanted_keys(edits: Sequence[PlannedEdit]) -> dict[int, ConcurrencyKey | None]:
     """The concurrency key of every job to which the edit gives a new revision, by id and in the order of ids."""

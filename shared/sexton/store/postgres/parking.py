@@ -22,9 +22,8 @@ import psycopg
 
 from sexton.job_rules import QUEUE_LIMIT
 from sexton.store.protocol import Channel
+from sexton.store.slot_groups import COUNTED_BY_A_STEP
 
-LEFT_TO_SWEEPS = 1000
-"""A step that parks counts what waits as far as this; a `queue_limit` above it is kept by sweeps."""
 READ_BY_A_SWEEP = 20_000
 """So many waiting ticks a sweep counts, or those of one slot as far as its limit goes; the next one goes on."""
 _AT_ONCE = 1000  # so many ticks end in a statement
@@ -57,7 +56,7 @@ _REACH = f"""reach AS MATERIALIZED (
   SELECT s.slot, coalesce(CASE WHEN s.slot < 0
     THEN (SELECT min({_LIMIT_OF_JOB}) FROM jobs j WHERE j.slot = s.slot AND j.retired_at IS NULL)
     ELSE (SELECT {_LIMIT_OF_JOB} FROM jobs j WHERE j.job_id = s.slot) END, {QUEUE_LIMIT}) AS least FROM s)"""  # noqa: S608 - so
-_DUE_GIVEN = f"due AS MATERIALIZED (SELECT * FROM reach WHERE least <= {LEFT_TO_SWEEPS})"  # noqa: S608 - so
+_DUE_GIVEN = f"due AS MATERIALIZED (SELECT * FROM reach WHERE least <= {COUNTED_BY_A_STEP})"  # noqa: S608 - so
 _DUE_ALL = f"""part AS MATERIALIZED (
   SELECT slot, least, dense_rank() OVER (ORDER BY div(before, {READ_BY_A_SWEEP})) - 1 AS number
   FROM (SELECT slot, least, sum(least) OVER (ORDER BY slot) - least AS before FROM reach) r),
