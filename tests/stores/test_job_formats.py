@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from sexton.claims import Overlap
 from sexton.errors import OldSchema, Refused, YoungerFormat
@@ -16,8 +16,9 @@ from sexton.job_rules import ConcurrencyKey, Limits
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import ChangeKind, JobChange, Store, WorkerChoice
 from sexton.store.schema import check_job_format
-from sexton.store.tables import cluster, nodes, workers
+from sexton.store.tables import Instant, cluster, nodes, workers
 from sexton.targets import CommandTarget, HttpTarget
+from sexton.terms import NodeReport
 from tests.support.claim_rows import MINUTE, ClaimRows, now
 
 SAID_SO = (sqlalchemy.exc.DBAPIError,)
@@ -104,6 +105,30 @@ def test_an_older_node_keeps_a_younger_job_out(store: Store, rows: ClaimRows) ->
         connection.execute(insert(nodes).values(**row, **numbers, started_at=now(), seen_at=now()))
     with pytest.raises(Refused, match=r"than n1 \(Sexton 0.0.9\)"):
         create(store, **YOUNG[0])
+
+
+OLDER_REPORT = """
+INSERT INTO nodes (name, address, version, pid, role, coordinator_status, jobs_warm, behind_ms, clock_offset_ms,
+  inputs_id, started_at, seen_at)
+VALUES (:name, :address, :version, :pid, 'leader', '', 0, 0, 0, '', :now, :now)
+ON CONFLICT (name) DO UPDATE SET address = excluded.address, version = excluded.version, pid = excluded.pid,
+  role = excluded.role, seen_at = excluded.seen_at
+"""
+
+
+def test_an_older_node_that_took_the_name_of_a_younger_one_keeps_a_younger_job_out(
+    store: Store, rows: ClaimRows
+) -> None:
+    young = NodeReport("n1", "vm", "0.1.0", 1, "leader", None, "", 0, 0, 0, None, "")
+    store.terms.report(young)
+    # In a container the process has the same number on the same machine.
+    report = sqlalchemy.text(OLDER_REPORT).bindparams(bindparam("now", now(), type_=Instant))
+    with rows.engine.begin() as connection:
+        connection.execute(report, {"name": "n1", "address": "vm", "version": "0.1.0", "pid": 1})
+    with pytest.raises(Refused, match="needs a younger Sexton than n1"):
+        create(store, **YOUNG[0])
+    store.terms.report(young)
+    create(store, **YOUNG[0])
 
 
 def test_an_older_worker_is_admitted_until_a_job_needs_a_younger_one(store: Store, rows: ClaimRows) -> None:

@@ -130,6 +130,7 @@ nodes = Table(
     Column("coordinator_servers", Text, nullable=False, server_default="[]"),  # JSON: terms.servers_text
     Column("clock_jump_ms", BigInteger),  # by how much the database's clock jumped while this node doubts it; else null
     Column("job_format", SmallInteger, nullable=False, server_default="1"),  # the youngest it knows
+    Column("job_format_at", Instant),  # the `seen_at` with which it said so: other releases leave the format as it was
 )
 
 jobs = Table(

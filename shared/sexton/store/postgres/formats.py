@@ -11,11 +11,13 @@ from sexton.store.operation_rules import HEARD_WITHIN
 
 # The lock is what makes it safe: whoever registers meanwhile reads this row FOR SHARE, and is seen below or refused.
 _LOCK = "SELECT job_format FROM cluster WHERE id = 1 FOR UPDATE"
+# A node of a release that knows no formats leaves those in the row that it found under its name.
 _TOO_OLD = """
 SELECT name, version FROM workers
 WHERE stopped_at IS NULL AND seen_at > statement_timestamp() - %(heard)s AND job_format < %(format)s
 UNION
-SELECT name, version FROM nodes WHERE seen_at > statement_timestamp() - %(heard)s AND job_format < %(format)s
+SELECT name, version FROM nodes WHERE seen_at > statement_timestamp() - %(heard)s
+  AND (job_format < %(format)s OR job_format_at IS DISTINCT FROM seen_at)
 ORDER BY name
 """
 _RAISE = "UPDATE cluster SET job_format = %(format)s WHERE id = 1"

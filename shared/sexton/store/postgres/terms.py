@@ -150,16 +150,18 @@ WITH before AS MATERIALIZED (
     AND seen_at BETWEEN clock_timestamp() - interval '5 s' AND clock_timestamp()),
  put AS (
 INSERT INTO nodes (name, address, version, pid, role, confirmation, coordinator_status, jobs_warm, behind_ms,
-  clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, job_format, started_at, seen_at)
-VALUES (%(name)s, %(address)s, %(version)s, %(pid)s, %(role)s, %(confirmation)s, %(coordinator_status)s, %(jobs_warm)s,
+  clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, job_format, started_at, seen_at,
+  job_format_at)
+SELECT %(name)s, %(address)s, %(version)s, %(pid)s, %(role)s, %(confirmation)s, %(coordinator_status)s, %(jobs_warm)s,
   %(behind_ms)s, %(clock_offset_ms)s, %(claims_upto)s, %(inputs_id)s,
-  %(coordinator_servers)s, %(clock_jump_ms)s, %(job_format)s, clock_timestamp(), clock_timestamp())
+  %(coordinator_servers)s, %(clock_jump_ms)s, %(job_format)s, at, at, at
+FROM (SELECT clock_timestamp() AS at) now
 ON CONFLICT (name) DO UPDATE SET address = excluded.address, version = excluded.version, pid = excluded.pid,
   role = excluded.role, confirmation = excluded.confirmation, coordinator_status = excluded.coordinator_status,
   jobs_warm = excluded.jobs_warm, behind_ms = excluded.behind_ms, clock_offset_ms = excluded.clock_offset_ms,
   claims_upto = excluded.claims_upto, inputs_id = excluded.inputs_id, seen_at = excluded.seen_at,
   coordinator_servers = excluded.coordinator_servers, clock_jump_ms = excluded.clock_jump_ms,
-  job_format = excluded.job_format,
+  job_format = excluded.job_format, job_format_at = excluded.job_format_at,
   started_at = CASE WHEN nodes.pid = excluded.pid AND nodes.address = excluded.address
                     THEN nodes.started_at ELSE excluded.started_at END)
 SELECT who FROM before

@@ -10,7 +10,8 @@ from sexton.store.tables import from_micros, to_micros
 
 _TOO_OLD = """
 SELECT name, version FROM workers WHERE stopped_at IS NULL AND seen_at > ?1 AND job_format < ?2
-UNION SELECT name, version FROM nodes WHERE seen_at > ?1 AND job_format < ?2 ORDER BY name
+UNION SELECT name, version FROM nodes
+WHERE seen_at > ?1 AND (job_format < ?2 OR job_format_at IS NOT seen_at) ORDER BY name
 """
 
 

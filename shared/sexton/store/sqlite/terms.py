@@ -84,15 +84,16 @@ WHERE h.id = 1 AND c.id = 1 AND h.term = ? AND c.leader IS NOT NULL
 
 _REPORT = """
 INSERT INTO nodes (name, address, version, pid, role, confirmation, coordinator_status, jobs_warm, behind_ms,
-  clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, job_format, started_at, seen_at)
+  clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, job_format, started_at, seen_at,
+  job_format_at)
 VALUES (:name, :address, :version, :pid, :role, :confirmation, :coordinator_status, :jobs_warm, :behind_ms,
-  :clock_offset_ms, :claims_upto, :inputs_id, :coordinator_servers, :clock_jump_ms, :job_format, :now, :now)
+  :clock_offset_ms, :claims_upto, :inputs_id, :coordinator_servers, :clock_jump_ms, :job_format, :now, :now, :now)
 ON CONFLICT (name) DO UPDATE SET address = excluded.address, version = excluded.version, pid = excluded.pid,
   role = excluded.role, confirmation = excluded.confirmation, coordinator_status = excluded.coordinator_status,
   jobs_warm = excluded.jobs_warm, behind_ms = excluded.behind_ms, clock_offset_ms = excluded.clock_offset_ms,
   claims_upto = excluded.claims_upto, inputs_id = excluded.inputs_id, seen_at = excluded.seen_at,
   coordinator_servers = excluded.coordinator_servers, clock_jump_ms = excluded.clock_jump_ms,
-  job_format = excluded.job_format,
+  job_format = excluded.job_format, job_format_at = excluded.job_format_at,
   started_at = CASE WHEN nodes.pid = excluded.pid AND nodes.address = excluded.address
                     THEN nodes.started_at ELSE excluded.started_at END
 """

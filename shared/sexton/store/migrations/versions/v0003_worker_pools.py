@@ -26,6 +26,7 @@ def upgrade() -> None:
     )
     for table in ("cluster", "workers", "nodes"):
         op.add_column(table, sa.Column("job_format", sa.SmallInteger(), server_default="1", nullable=False))
+    op.add_column("nodes", sa.Column("job_format_at", _INSTANT))
     _admit_only_who_knows_the_jobs()
     op.add_column("jobs", sa.Column("slot", sa.BigInteger()))
     op.add_column("cursors", sa.Column("slot", sa.BigInteger()))
