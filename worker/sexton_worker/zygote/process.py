@@ -25,8 +25,8 @@ from sexton_worker.zygote.roster import Roster
 from sexton_worker.zygote.waiting import Waiting, elapsed
 
 _PIECE = 1 << 16
-HOLD = 0.003  # seconds for which the ends of a busy worker wait for more: each word wakes two of its threads
-MOST_HELD = 8
+HOLD = 0.01  # seconds for which the ends of a busy worker wait for more: each word wakes two of its threads
+MOST_HELD = 16
 _MOST_DESCRIPTORS = 2  # that come with one frame
 _DEAF_TO = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _NAME = b"sexton zygote"
