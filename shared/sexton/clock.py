@@ -137,6 +137,8 @@ class DatabaseTime:
         """Database time (UTC) at that reading of the elapsed clock. Call only after the first ``observe``."""
         if not self._stretches:
             raise RuntimeError("database time was never observed")
+        if elapsed >= (last := self._stretches[-1]).since:
+            return last.at(elapsed)  # as nearly always, and asked twice for each run
         for stretch in reversed(self._stretches):
             if elapsed >= stretch.since:
                 return stretch.at(elapsed)
