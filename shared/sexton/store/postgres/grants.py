@@ -253,4 +253,5 @@ def _leaves_work(
         for result in results
         if result.retry_at is None and outcomes.get(result.token) == State.READY
     }
-    return bool((promoted | given_back) - {(grant.job_id, grant.scheduled_at) for grant in grants})
+    made_ready = promoted | given_back
+    return bool(made_ready) and bool(made_ready - {(grant.job_id, grant.scheduled_at) for grant in grants})
