@@ -278,8 +278,8 @@ class WorkerLoop:
             lambda: self._store.grants.step(request, self._use_the_wait), lambda result: result.now
         )
         self._answer_lost = False
-        carried = max(len(request.results), len(answer.grants))
-        self._pace = self._pace.exchanged(carried, self._clock.elapsed() - sent)
+        carried, seconds = max(len(request.results), len(answer.grants)), self._clock.elapsed() - sent
+        self._pace = self._pace.exchanged(carried, seconds)
         self._settle(request, answer)
         self._hands.take(answer.grants)
         held = {grant.token: grant.at_most_once for grant in answer.grants}
@@ -303,8 +303,7 @@ class WorkerLoop:
     # --- runs that begin --------------------------------------------------------------------------------------------
 
     def _starts_later(self) -> bool:
-        """Whether what was granted may start during the next exchange: that follows at once, the processes have enough
-        to do until then, and the database need not be asked first."""
+        """Whether what was granted may start in the next exchange: that follows at once, and processes have work."""
         return (
             len(self._hands.running) > self._own.slots
             and self._drain_by is None
@@ -315,14 +314,14 @@ class WorkerLoop:
 
     def _start_granted(self, *, is_urgent: bool = False) -> None:
         """Start what was granted; ``is_urgent``: only what comes before runs of the usual priority."""
-        grants = [one for one in self._hands.granted.values() if not is_urgent or one.priority > 0]
+        found = self._recipes  # what could not be read yet waits for the next step
+        grants = self._hands.startable(found, is_urgent=is_urgent)
         if not grants:
             return
         self._absence.end()
         if self._drain_by is not None:
             self._stop_in_time()
             return
-        found = self._recipes
         may_start, refused = self._may_start(found)
         now, orders = self._time.now(), []
         for grant in grants:
@@ -354,7 +353,9 @@ class WorkerLoop:
         once = [
             grant
             for grant in self._hands.granted.values()
-            if grant.at_most_once and grant.token in until and isinstance(found[grant.job_id, grant.revision], Recipe)
+            if grant.at_most_once
+            and grant.token in until
+            and isinstance(found.get((grant.job_id, grant.revision)), Recipe)
         ]
         refused = {grant.token for grant in once} - (self._store.grants.mark_started(once) if once else set())
         for token in refused:
