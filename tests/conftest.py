@@ -24,9 +24,9 @@ for name in [name for name in os.environ if name == "NO_COLOR" or name.startswit
 # Whoever starts the tests in the background of a script has them, and every process they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A loaded machine is no finding: no deadline per example. Everything else stays as Hypothesis sets it; where CI is in
+# A loaded machine is no finding: no deadline per example. Sixty examples, for what all tests may take. Where CI is in
 # the environment, it draws the same examples every time.
-settings.register_profile("sexton", settings(), deadline=None)
+settings.register_profile("sexton", settings(), deadline=None, max_examples=60)
 settings.load_profile("sexton")
 
 

@@ -61,7 +61,7 @@ def is_taken(text: str) -> bool:
     return True
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts)
 @example("@DAILY")
 @example(" 59 23 31 12 7 ")

@@ -30,7 +30,7 @@ JOBS = st.tuples(DEFINITIONS, st.sampled_from(["", "the-name-before"]), st.boole
 
 
 @given(JOBS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_an_export_changes_nothing_here_and_gives_the_same_ticks_elsewhere(job: CurrentJob) -> None:
     loaded = load_job_text(export_text([job]))
     assert plan_changes(loaded, [job], prune=True).is_empty

@@ -88,7 +88,7 @@ CHOICES = st.builds(
     users=st.sampled_from(UserRule),
     with_disabled=st.booleans(),
 )
-thorough = settings(deadline=None, derandomize=True, max_examples=150)
+thorough = settings(deadline=None, derandomize=True, max_examples=80)
 
 
 def edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:

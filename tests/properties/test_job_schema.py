@@ -157,7 +157,7 @@ def job_files(draw: st.DrawFn) -> str:
     return f"version: 1\ndefaults: {{{defaults}}}\njobs:\n{''.join(jobs)}"
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(job_files())
 def test_what_validate_takes_an_editor_takes(text: str) -> None:
     together = (

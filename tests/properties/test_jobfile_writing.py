@@ -28,7 +28,7 @@ def read_back(definition: JobDefinition) -> JobDefinition:
 
 
 @given(DEFINITIONS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_a_definition_comes_back_from_its_file_as_it_was(definition: JobDefinition) -> None:
     assert read_back(definition) == definition
 
@@ -58,7 +58,7 @@ def test_excluded_days_come_back(exclude: ExcludeRules) -> None:
 
 
 @given(st.lists(TEXTS, max_size=3), TEXTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_comments_are_comments_whatever_they_say(comments: list[str], text: str) -> None:
     entry = JobEntry("a", {"schedule": "0 2 * * *", "shell": text or "x"}, tuple(comments))
     written = job_file_text([entry, JobEntry("b", entry.keys)], header=tuple(comments), defaults={"env": {"A": text}})

@@ -84,7 +84,7 @@ def covered(plan: MissedPlan, ticks: dict[datetime, RevisionInForce]) -> dict[da
     return decided
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(jobs(), st.booleans(), st.sampled_from([timedelta(0), timedelta(seconds=1)]))
 def test_every_tick_has_one_decision_and_the_records_are_a_chain(
     planned: PlannedJob, force_hold: bool, punctual: timedelta
@@ -104,7 +104,7 @@ def test_every_tick_has_one_decision_and_the_records_are_a_chain(
     assert [p.after for p in plan.proposals] == [s.after for s in plan.skips if s.reason is SkipReason.HELD]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(jobs(), st.booleans())
 def test_the_rules_hold_for_each_tick_alone(planned: PlannedJob, force_hold: bool) -> None:
     ticks = undecided(planned)

@@ -67,7 +67,7 @@ def test_any_bytes(content: bytes) -> None:
 
 
 @given(st.integers(0, len(WHOLE)), st.integers(0, 30), SNIPPETS)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_a_file_with_something_cut_out_or_put_in(start: int, length: int, snippet: str) -> None:
     content = WHOLE[:start] + snippet + WHOLE[start + length :]
     read(content, len(content.splitlines()) + 1)
@@ -83,7 +83,7 @@ def test_a_file_with_something_cut_out_or_put_in(start: int, length: int, snippe
 @example("2026-1-1")
 @example("=")
 @example("<<")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_an_unquoted_text_that_is_taken_is_what_every_yaml_reader_makes_of_it(text: str) -> None:
     """Nothing that YAML 1.1 resolves to a number, date, boolean or null ever passes for a text."""
     content = f"version: 1\njobs:\n  a:\n    schedule: '0 5 * * *'\n    shell: x\n    description: {text}\n"

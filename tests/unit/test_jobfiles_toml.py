@@ -273,13 +273,13 @@ def compare(content: str) -> None:
 @example("[a]\nb.c = 1\n[a.b]\n")
 @example("[a.b]\n[a]\nb.c = 1\n")
 @example("[[a]]\n[a.b]\n[[a]]\n[a.b]\n")
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 def test_takes_and_refuses_what_tomllib_takes_and_refuses(content: str) -> None:
     compare(content)
 
 
 @given(st.integers(0, len(TOML)), st.integers(0, 30), st.sampled_from(PIECES))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_a_whole_file_with_something_cut_out_or_put_in(start: int, length: int, piece: str) -> None:
     compare(TOML[:start] + piece + TOML[start + length :])
 
