@@ -25,7 +25,7 @@ from sexton.store.sqlite.connection import SqliteConnection, path_of
 if TYPE_CHECKING:
     from sexton.store.postgres.connection import PostgresConnection
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 _UPGRADE_SECONDS = 600.0
 _UPGRADE_LOCK = 0x5E870  # any number; all upgraders of a PostgreSQL database share it
 _one_alembic = threading.Lock()  # Alembic keeps its context in module variables
