@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sexton.store.instants import Instant as Instant
 from sexton.store.instants import from_micros as from_micros
 from sexton.store.instants import to_micros as to_micros
+from sexton.store.pause_tables import pause_of_all as pause_of_all
 from sexton.store.pool_tables import live_outputs as live_outputs
 from sexton.store.pool_tables import queues as queues
 from sexton.store.pool_tables import slot_groups as slot_groups
@@ -146,6 +147,7 @@ jobs = Table(
     Column("paused_at", Instant),
     Column("paused_by", Text),
     Column("pause_reason", Text),
+    Column("paused_with_all", Boolean, nullable=False, server_default=text("false")),  # by `pause_of_all`
     Column("quarantined_at", Instant),
     Column("quarantine_reason", Text),
     Column("changed", BigInteger, nullable=False),  # grows with every edit: followers read what is newer
@@ -295,6 +297,7 @@ skips = Table(
     Column("decided_at", Instant, nullable=False),
     Column("resolved_at", Instant),
     Column("resolved_by", Text),
+    Column("named_by", Text),  # who asked for this one tick not to run (skip-next); it may lie ahead of now
     PrimaryKeyConstraint("job_id", "after"),
 )
 

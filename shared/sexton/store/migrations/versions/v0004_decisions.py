@@ -8,10 +8,15 @@ Revises: 0003
 
 from __future__ import annotations
 
+import sqlalchemy as sa
+from alembic import op
+
 revision = "0004"
 down_revision = "0003"
 branch_labels = None
 depends_on = None
+
+_INSTANT = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 
 
 def upgrade() -> None:
@@ -27,7 +32,16 @@ def _holds() -> None:
 
 
 def _pauses() -> None:
-    pass
+    op.add_column("jobs", sa.Column("paused_with_all", sa.Boolean(), server_default=sa.text("false"), nullable=False))
+    op.add_column("skips", sa.Column("named_by", sa.Text()))
+    op.create_table(
+        "pause_of_all",
+        sa.Column("id", sa.SmallInteger(), primary_key=True),
+        sa.Column("since", _INSTANT, nullable=False),
+        sa.Column("who", sa.Text(), nullable=False),
+        sa.Column("why", sa.Text(), nullable=False),
+        sa.CheckConstraint("id = 1", name="one_pause_of_all"),
+    )
 
 
 def _races() -> None:
