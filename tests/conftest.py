@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from sexton.store.schema import upgrade
 from tests.support.ensemble import ZooKeeperEnsemble
+from tests.support.ledgers import copy_ledger
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
 from tests.support.zookeeper import ZooKeeperServer
@@ -61,6 +63,21 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The url of a fresh, empty database."""
     with fresh_database(postgres_server) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_server: PostgresServer) -> str:
+    """The name of a PostgreSQL database with an empty ledger, to be copied."""
+    upgrade(postgres_server.create_database("sexton_template"))
+    return "sexton_template"
+
+
+@pytest.fixture
+def postgres_ledger(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
+    """The url of a fresh PostgreSQL database with an empty ledger."""
+    url = copy_ledger(postgres_server, migrated_template)
+    yield url
+    postgres_server.drop_database(url)
 
 
 @pytest.fixture

@@ -9,18 +9,16 @@ import pytest
 
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
-from sexton.store.schema import upgrade
+from tests.support.ledgers import make_ledger
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A fresh ledger."""
     if request.param == "sqlite":
-        made = f"sqlite:///{tmp_path}/ledger.db"
-    else:
-        made = str(request.getfixturevalue("postgres_url"))
-    upgrade(made)
-    return made
+        make_ledger(made := f"sqlite:///{tmp_path}/ledger.db")
+        return made
+    return str(request.getfixturevalue("postgres_ledger"))
 
 
 @pytest.fixture

@@ -19,17 +19,16 @@ from sexton.jobfiles.plan import plan_changes
 from sexton.jobfiles.saved_plans import SavedPlan, save_plan
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, CurrentJob, JobChange, Store, StoreOptions
-from sexton.store.schema import upgrade
 from tests.support.command_line import CommandLine
 from tests.support.leader_scene import MINUTE, definition
+from tests.support.ledgers import make_ledger
 from tests.support.processes import SEXTON, clean_environment
 
 
 @pytest.fixture
-def store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
+def store(postgres_ledger: str, tmp_path: Path) -> Iterator[Store]:
     """A cluster's empty ledger. What the stores answer is tested on both databases in `stores`."""
-    url = postgres_url
-    upgrade(url)
+    url = postgres_ledger
     (tmp_path / "sexton.toml").write_text(f'database = "{url}"\n')
     opened = open_store(StoreOptions(url))
     yield opened
@@ -328,7 +327,7 @@ def test_a_name_taken_since_the_plan_refuses_it(store: Store, tmp_path: Path, co
 def test_a_plan_of_another_cluster_is_refused(store: Store, tmp_path: Path, command: CommandLine) -> None:
     apply(command, write(tmp_path, job("a")))
     save(command)
-    upgrade(f"sqlite:///{tmp_path}/other.db")
+    make_ledger(f"sqlite:///{tmp_path}/other.db")
     done = command.run("apply", "--plan", "p.plan", "--yes", "--database", f"sqlite:///{tmp_path}/other.db")
     assert done.returncode == 1
     assert "this plan was made for the cluster " in done.stderr

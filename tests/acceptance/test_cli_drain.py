@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, insert
 
-from sexton.store.schema import upgrade
 from sexton.store.tables import workers
 from sexton_tui.cli.main import run
 from tests.support.claim_rows import now
+from tests.support.ledgers import make_ledger
 
 
 def test_a_drain_that_a_worker_does_not_heed_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    upgrade(url)
+    make_ledger(url)
     engine = create_engine(url)
     with engine.begin() as connection:
         for name, job_format in (("old", 1), ("young", 2)):

@@ -12,8 +12,8 @@ import pytest
 from sexton.schedule_specs import schedule_from_spec
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, CurrentJob, JobChange, Store, StoreOptions
-from sexton.store.schema import upgrade
 from tests.support.command_line import CommandLine
+from tests.support.ledgers import make_ledger
 
 EVERY_KEY = """\
 version: 1
@@ -84,7 +84,7 @@ jobs:
 def store(tmp_path: Path) -> Iterator[Store]:
     """A cluster's empty ledger. What the stores answer is tested on both databases in `stores`."""
     url = f"sqlite:///{tmp_path}/ledger.db"
-    upgrade(url)
+    make_ledger(url)
     (tmp_path / "sexton.toml").write_text(f'database = "{url}"\n')
     opened = open_store(StoreOptions(url))
     yield opened
@@ -291,7 +291,7 @@ def test_an_export_gives_an_empty_plan_here_and_the_same_ticks_elsewhere(
     assert done.returncode == 0, done.stdout
 
     elsewhere = f"sqlite:///{tmp_path}/elsewhere.db"
-    upgrade(elsewhere)
+    make_ledger(elsewhere)
     sexton(command, "apply", "out", "--yes", "--database", elsewhere)
     there = open_store(StoreOptions(elsewhere))
     copies = jobs_of(there)

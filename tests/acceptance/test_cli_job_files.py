@@ -9,8 +9,8 @@ import pytest
 
 from sexton.store import open_store
 from sexton.store.protocol import CurrentJob, StoreOptions
-from sexton.store.schema import upgrade
 from tests.support.command_line import CommandLine
+from tests.support.ledgers import make_ledger
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "jobs"
 FIVE_MISTAKES = """\
@@ -59,7 +59,7 @@ def command(tmp_path: Path) -> CommandLine:
 def url(tmp_path: Path) -> str:
     """A database with its tables, where `sexton` looks for it when nothing else is said."""
     url = f"sqlite:///{tmp_path}/.sexton/sexton.db"
-    upgrade(url)
+    make_ledger(url)
     return url
 
 

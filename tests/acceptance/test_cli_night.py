@@ -12,9 +12,9 @@ import sqlalchemy
 
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
-from sexton.store.schema import upgrade
 from sexton.terms import Confirmation, ElectedBy, NodeReport
 from tests.support.command_line import CommandLine
+from tests.support.ledgers import make_ledger
 from tests.support.processes import ProcessGroup
 from tests.support.waiting import eventually
 
@@ -31,7 +31,7 @@ def command(tmp_path: Path) -> CommandLine:
 def store(tmp_path: Path) -> Iterator[Store]:
     """A cluster that n1 leads, where `sexton` looks for it; n2 follows, n3 has other inputs, n4 is silent."""
     url = f"sqlite:///{tmp_path}/.sexton/sexton.db"
-    upgrade(url)
+    make_ledger(url)
     opened = open_store(StoreOptions(url))
     opened.terms.enroll("database:", "2026b/1", "2026b", 1)
     for name in ("n1", "n2", "n4"):
@@ -175,7 +175,7 @@ def test_the_clock_is_shown_against_each_node_and_is_exit_1_while_one_doubts(
 
 def test_a_node_is_forced_to_lead_and_the_old_leader_follows(tmp_path: Path, processes: ProcessGroup) -> None:
     """Two real nodes."""
-    upgrade(f"sqlite:///{tmp_path}/.sexton/sexton.db")
+    make_ledger(f"sqlite:///{tmp_path}/.sexton/sexton.db")
     store = open_store(StoreOptions(f"sqlite:///{tmp_path}/.sexton/sexton.db"))
     database = ("--database", f"sqlite:///{tmp_path}/.sexton/sexton.db")
     processes.sexton(*database, "scheduler", "--name", "one", name="one")

@@ -15,8 +15,8 @@ import sqlalchemy
 
 from sexton.store import open_store
 from sexton.store.protocol import StoreOptions
-from sexton.store.schema import upgrade
 from tests.support.command_line import CommandLine
+from tests.support.ledgers import make_ledger
 from tests.support.processes import ProcessGroup
 from tests.support.waiting import eventually
 
@@ -30,7 +30,7 @@ def command(tmp_path: Path) -> CommandLine:
 def database(tmp_path: Path, command: CommandLine) -> Path:
     """A database with one job, where `sexton` looks for it when nothing else is said."""
     path = tmp_path / ".sexton" / "sexton.db"
-    upgrade(f"sqlite:///{path}")
+    make_ledger(f"sqlite:///{path}")
     (tmp_path / "jobs.yaml").write_text("version: 1\njobs:\n  bell: {schedule: '0 5 * * *', command: [echo, ding]}\n")
     assert command.run("apply", "jobs.yaml", "--yes").returncode == 0
     return path

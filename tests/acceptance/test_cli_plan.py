@@ -13,10 +13,10 @@ import pytest
 
 from sexton.claims import State
 from sexton.store.protocol import Store
-from sexton.store.schema import upgrade
 from sexton_tui.actor import actor
 from tests.support.claim_rows import ClaimRows
 from tests.support.command_line import CommandLine
+from tests.support.ledgers import make_ledger
 
 MINUTE = timedelta(minutes=1)
 JOBS = {
@@ -176,7 +176,7 @@ def test_the_window_ends_where_it_is_told_to(planner: Planner, store: Store) -> 
 @pytest.mark.parametrize("until", ["0s", "7", "yesterday", "2020-01-01T00:00:00Z", "2026-01-01"])
 def test_a_window_that_is_none_is_wrong_usage(tmp_path: Path, until: str) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    upgrade(url)
+    make_ledger(url)
     planner = Planner(tmp_path, url)
     planner.write(report=JOBS["report"])
     assert "--until" in planner.run("plan", "--until", until, code=2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sexton.store.schema import upgrade
 from tests.support.command_line import CommandLine
+from tests.support.ledgers import make_ledger
 
 JOBS = """\
 version: 1
@@ -17,7 +17,7 @@ jobs:
 
 
 def test_plan_and_apply_warn_of_a_call_that_will_fail(tmp_path: Path) -> None:
-    upgrade(f"sqlite:///{tmp_path}/.sexton/sexton.db")
+    make_ledger(f"sqlite:///{tmp_path}/.sexton/sexton.db")
     (tmp_path / "jobs.yaml").write_text(JOBS)
     (tmp_path / "parish_of_test.py").write_text("raise SystemExit(9)\n\ndef close(month: int) -> None: ...\n")
     command = CommandLine(tmp_path)

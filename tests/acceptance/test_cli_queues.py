@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sexton.store.schema import upgrade
 from tests.support.command_line import CommandLine
+from tests.support.ledgers import make_ledger
 
 
 @pytest.fixture
 def command(tmp_path: Path) -> CommandLine:
     """`sexton` with a ledger of one job, of queue gpu, that nobody serves."""
-    upgrade(f"sqlite:///{tmp_path / '.sexton' / 'sexton.db'}")
+    make_ledger(f"sqlite:///{tmp_path / '.sexton' / 'sexton.db'}")
     jobs = "version: 1\njobs:\n  train: {schedule: '0 5 * * *', command: [echo, ding], queue: gpu}\n"
     (tmp_path / "jobs.yaml").write_text(jobs)
     sexton = CommandLine(tmp_path)

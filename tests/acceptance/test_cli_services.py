@@ -11,8 +11,8 @@ import pytest
 
 from sexton.store import open_store
 from sexton.store.protocol import StoreOptions
-from sexton.store.schema import upgrade
 from tests.support.command_line import CommandLine
+from tests.support.ledgers import make_ledger
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
 
@@ -65,7 +65,7 @@ def test_somebody_listens_and_never_answers(
 
 def test_a_frozen_postgresql(processes: ProcessGroup, own_postgres_server: PostgresServer) -> None:
     with fresh_database(own_postgres_server) as url:
-        upgrade(url)
+        make_ledger(url)
         assert processes.run("settings", "get", "horizon", "--database", url).stdout == "1m\n"
         own_postgres_server.freeze()
         try:
@@ -76,7 +76,7 @@ def test_a_frozen_postgresql(processes: ProcessGroup, own_postgres_server: Postg
 
 def test_a_locked_sqlite_file(processes: ProcessGroup, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
-    upgrade(url)
+    make_ledger(url)
     holder = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     try:
@@ -101,7 +101,7 @@ def test_a_database_without_tables_says_what_to_run(
 
 def test_an_old_schema_says_what_to_run_and_the_command_helps(command: CommandLine, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
-    upgrade(url)
+    make_ledger(url)
     with sqlite3.connect(tmp_path / "s.db") as database:
         database.execute("UPDATE alembic_version SET version_num = '0000'")
     database.close()
@@ -120,7 +120,7 @@ def test_db_upgrade_makes_a_database_and_can_be_repeated(command: CommandLine, p
 def test_a_second_cluster_on_the_same_database_is_refused(processes: ProcessGroup, tmp_path: Path) -> None:
     """The first node's coordinator is the cluster's; a node with another one does not join."""
     url = f"sqlite:///{tmp_path}/s.db"
-    upgrade(url)
+    make_ledger(url)
     store = open_store(StoreOptions(url))
     store.terms.enroll("database:", "inputs", "2026f", 1)
     store.close()

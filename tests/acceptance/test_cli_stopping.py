@@ -55,7 +55,7 @@ class Scene:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def scene(request: pytest.FixtureRequest, processes: ProcessGroup, tmp_path: Path) -> Iterator[Scene]:
     is_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/ledger.db" if is_sqlite else str(request.getfixturevalue("postgres_url"))
+    url = f"sqlite:///{tmp_path}/ledger.db" if is_sqlite else str(request.getfixturevalue("postgres_ledger"))
     with contextlib.closing(WorkerTrial(processes, url)) as trial:
         trial.set(lease="3600s", heartbeat="1200s")  # no renewal tells the worker either
         yield Scene(trial, CommandLine(tmp_path), tmp_path)

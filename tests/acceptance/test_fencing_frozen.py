@@ -23,16 +23,16 @@ from tests.support.worker_trial import LONG, WorkerTrial
 
 
 @pytest.fixture
-def trial(processes: ProcessGroup, postgres_url: str) -> Iterator[WorkerTrial]:
-    with contextlib.closing(WorkerTrial(processes, postgres_url)) as trial:
+def trial(processes: ProcessGroup, postgres_ledger: str) -> Iterator[WorkerTrial]:
+    with contextlib.closing(WorkerTrial(processes, postgres_ledger)) as trial:
         yield trial
 
 
 @pytest.fixture
-def users(postgres_url: str, processes: ProcessGroup) -> Iterator[Engine]:
+def users(postgres_ledger: str, processes: ProcessGroup) -> Iterator[Engine]:
     """The user's own database, or here a corner of the same."""
-    prepare(postgres_url)
-    engine = create_engine(postgres_url)
+    prepare(postgres_ledger)
+    engine = create_engine(postgres_ledger)
     yield engine
     engine.dispose()
 

@@ -16,10 +16,10 @@ from sqlalchemy import Engine, create_engine, delete, insert, update
 
 from sexton.claims import State
 from sexton.store import tables
-from sexton.store.schema import upgrade
 from sexton_tui.cli.listings import logs
 from sexton_tui.cli.main import run
 from tests.support import scene, troubles
+from tests.support.ledgers import make_ledger
 
 SILENT = timedelta(minutes=5)
 
@@ -49,7 +49,7 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Cluster]:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    upgrade(url)
+    make_ledger(url)
     engine = create_engine(url)
     now = datetime.now(UTC).replace(microsecond=0)
     with engine.begin() as connection:

@@ -9,16 +9,16 @@ import pytest
 
 from sexton.store import open_store
 from sexton.store.protocol import StoreOptions
-from sexton.store.schema import upgrade
 from sexton_tui.cli.main import run
 from tests.support.leader_scene import create, definition
+from tests.support.ledgers import make_ledger
 
 
 def test_machines_get_all_jobs_and_a_table_says_what_it_leaves_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{tmp_path}/many.db"
-    upgrade(url)
+    make_ledger(url)
     store = open_store(StoreOptions(url))
     names = [f"job-{number:04}" for number in range(1_203)]
     create(store, *(definition(name=name) for name in names))
@@ -39,7 +39,7 @@ def test_machines_get_all_jobs_and_a_table_says_what_it_leaves_out(
 
 def test_an_empty_cluster_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite:///{tmp_path}/empty.db"
-    upgrade(url)
+    make_ledger(url)
     assert run(["jobs", "--database", url]) == 0
     assert "sexton apply" in capsys.readouterr().err
     assert run(["status", "--database", url]) == 1

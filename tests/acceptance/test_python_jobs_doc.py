@@ -22,7 +22,7 @@ SUCCEEDED, FAILED = State.SUCCEEDED, State.FAILED
 @pytest.fixture(params=["sqlite", "postgresql"])
 def trial(request: pytest.FixtureRequest, processes: ProcessGroup, tmp_path: Path) -> Iterator[WorkerTrial]:
     is_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/ledger.db" if is_sqlite else str(request.getfixturevalue("postgres_url"))
+    url = f"sqlite:///{tmp_path}/ledger.db" if is_sqlite else str(request.getfixturevalue("postgres_ledger"))
     with contextlib.closing(WorkerTrial(processes, url)) as trial:
         yield trial
 

@@ -12,7 +12,6 @@ import pytest
 from sexton.jobs import JobDefinition
 from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, JobChange, Store, StoreOptions
-from sexton.store.schema import upgrade
 from sexton.targets import CommandTarget
 from tests.support.processes import ProcessGroup, RunningProcess
 from tests.support.waiting import eventually
@@ -22,10 +21,9 @@ LIMIT = 60.0
 
 
 @pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
+def store(postgres_ledger: str) -> Iterator[Store]:
     """A ledger on PostgreSQL with a job due every second."""
-    upgrade(postgres_url)
-    opened = open_store(StoreOptions(postgres_url))
+    opened = open_store(StoreOptions(postgres_ledger))
     opened.edits.set_setting("session", "2s", "tests")
     opened.edits.set_setting("failover.database_after", "4s", "tests")
     often = JobDefinition("often", ({"cron": "* * * * * *"},), CommandTarget(("true",)))
@@ -35,8 +33,10 @@ def store(postgres_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def start(postgres_url: str, own_zookeeper_server: ZooKeeperServer, processes: ProcessGroup, tmp_path: Path) -> Starter:
-    return Starter(postgres_url, f"zookeeper://{own_zookeeper_server.hosts}/sexton", processes)
+def start(
+    postgres_ledger: str, own_zookeeper_server: ZooKeeperServer, processes: ProcessGroup, tmp_path: Path
+) -> Starter:
+    return Starter(postgres_ledger, f"zookeeper://{own_zookeeper_server.hosts}/sexton", processes)
 
 
 class Starter:

@@ -161,9 +161,9 @@ TABLE = {
 
 
 @pytest.fixture
-def trial(processes: ProcessGroup, postgres_url: str) -> Iterator[WorkerTrial]:
+def trial(processes: ProcessGroup, postgres_ledger: str) -> Iterator[WorkerTrial]:
     """On PostgreSQL, which is the stricter of the two about texts."""
-    trial = WorkerTrial(processes, postgres_url)
+    trial = WorkerTrial(processes, postgres_ledger)
     yield trial
     trial.close()
 

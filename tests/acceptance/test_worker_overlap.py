@@ -15,8 +15,8 @@ from tests.support.worker_trial import LONG, WorkerTrial
 
 
 @pytest.fixture
-def trial(processes: ProcessGroup, postgres_url: str) -> Iterator[WorkerTrial]:
-    with contextlib.closing(WorkerTrial(processes, postgres_url)) as one:
+def trial(processes: ProcessGroup, postgres_ledger: str) -> Iterator[WorkerTrial]:
+    with contextlib.closing(WorkerTrial(processes, postgres_ledger)) as one:
         one.set(lease="3600s", heartbeat="1200s")  # no renewal tells the worker either
         yield one
 

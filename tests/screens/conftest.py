@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import Engine, create_engine
 from textual.pilot import Pilot
 
-from sexton.store.schema import upgrade
 from sexton_tui.console.app import ConsoleOptions, SextonConsole
 from tests.support import scene
+from tests.support.ledgers import make_ledger
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ class Scene:
 
     def __init__(self, path: Path, *, hostile: bool = False) -> None:
         self.url = f"sqlite:///{path}"
-        upgrade(self.url)
+        make_ledger(self.url)
         self.engine: Engine = create_engine(self.url)
         with self.engine.begin() as connection:
             scene.seed(connection, hostile=hostile)

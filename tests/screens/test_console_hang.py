@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
-from sexton.store.schema import upgrade
 from sexton_tui.console import app as app_module
 from sexton_tui.console.app import ConsoleOptions, SextonConsole
 from tests.screens.conftest import shown, until
 from tests.support import reaper, scene
+from tests.support.ledgers import make_ledger
 from tests.support.postgres import PostgresServer
 from tests.support.processes import SEXTON
 from tests.support.waiting import eventually
@@ -30,7 +30,7 @@ from tests.support.waiting import eventually
 @pytest.fixture
 def ledger_url(own_postgres_server: PostgresServer) -> Iterator[str]:
     url = own_postgres_server.create_database()
-    upgrade(url)
+    make_ledger(url)
     engine = create_engine(url)
     with engine.begin() as connection:
         now = connection.exec_driver_sql("SELECT now()").scalar_one()
@@ -92,7 +92,7 @@ def test_it_starts_without_data_and_can_be_left_when_the_database_never_answers(
 @pytest.mark.parametrize("term", ["dumb", ""])
 def test_a_dumb_terminal_gets_one_sentence(tmp_path: Path, term: str) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    upgrade(url)
+    make_ledger(url)
     with OnTerminal(["console", "--database", url], term=term) as console:
         assert console.process.wait(60) == 1
         eventually(lambda: b"sexton status --watch" in console.drawn, within=60, what="the sentence is printed")
@@ -101,7 +101,7 @@ def test_a_dumb_terminal_gets_one_sentence(tmp_path: Path, term: str) -> None:
 
 def test_without_a_terminal_there_is_one_sentence_and_no_hang(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    upgrade(url)
+    make_ledger(url)
     done = subprocess.run(
         [SEXTON, "console", "--database", url],
         stdin=subprocess.DEVNULL,

@@ -9,32 +9,17 @@ import pytest
 
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
-from sexton.store.schema import upgrade
+from tests.support.ledgers import make_ledger
 from tests.support.postgres import PostgresServer, fresh_database
 
 OpenAnother = Callable[..., Store]
-
-
-@pytest.fixture(scope="session")
-def migrated_template(postgres_server: PostgresServer) -> str:
-    """The name of a PostgreSQL database with an empty ledger, to be copied."""
-    upgrade(postgres_server.create_database("sexton_template"))
-    return "sexton_template"
-
-
-@pytest.fixture
-def postgres_ledger(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
-    """The url of a fresh PostgreSQL database with an empty ledger."""
-    url = postgres_server.create_database(template=migrated_template)
-    yield url
-    postgres_server.drop_database(url)
 
 
 @pytest.fixture
 def sqlite_ledger(tmp_path: Path) -> str:
     """The url of a fresh SQLite file with an empty ledger."""
     url = f"sqlite:///{tmp_path}/ledger.db"
-    upgrade(url)
+    make_ledger(url)
     return url
 
 

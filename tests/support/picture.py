@@ -15,9 +15,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection, create_engine
 
-from sexton.store.schema import upgrade
 from sexton_tui.console.app import ConsoleOptions, SextonConsole
 from tests.support import scene, troubles
+from tests.support.ledgers import make_ledger
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 SIZE = (120, 36)
@@ -44,7 +44,7 @@ def kept(name: str) -> Path:
 def take(name: str, folder: Path) -> str:
     """The picture as SVG; the scene's database is made in the folder."""
     url = f"sqlite:///{folder / 'picture.db'}"
-    upgrade(url)
+    make_ledger(url)
     engine = create_engine(url)
     with engine.begin() as connection:
         scene.seed(connection)

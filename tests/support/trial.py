@@ -14,9 +14,9 @@ from sqlalchemy import func, select
 from sexton.errors import DatabaseUnreachable
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
-from sexton.store.schema import upgrade
 from sexton.store.tables import counters, runs, takeovers
 from sexton.terms import ElectedBy, EndedBy
+from tests.support.ledgers import make_ledger
 from tests.support.processes import ProcessGroup, RunningProcess
 from tests.support.waiting import eventually
 
@@ -61,7 +61,7 @@ class Trial:
         self.environment = {"SEXTON_DATABASE": url, "SEXTON_COORDINATOR": coordinator}
         self.nodes: dict[str, RunningProcess] = {}
         self.workers: dict[str, RunningProcess] = {}
-        upgrade(url)
+        make_ledger(url)
         self.store: Store = open_store(StoreOptions(url, application="sexton trial"))
 
     # --- setting it up ---------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from sexton.claims import State
 from sexton.jobs import JobDefinition
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
-from sexton.store.schema import upgrade
 from sexton.store.tables import claims, revisions, runs, settings, workers
 from sexton.targets import CommandTarget, ShellTarget, Target
 from tests.support.claim_rows import START, ClaimRows, claim_values, now
+from tests.support.ledgers import make_ledger
 from tests.support.processes import ProcessGroup, RunningProcess
 from tests.support.source_tree import ROOT
 from tests.support.waiting import eventually
@@ -40,7 +40,7 @@ class WorkerTrial:
     def __init__(self, processes: ProcessGroup, url: str) -> None:
         self.processes = processes
         self.url = url
-        upgrade(url)
+        make_ledger(url)
         self.rows = ClaimRows(url)
         self.store: Store = open_store(StoreOptions(url, application="worker trial"))
         self._jobs = 0

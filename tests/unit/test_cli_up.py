@@ -15,8 +15,8 @@ from sexton.errors import DatabaseUnreachable
 from sexton.jobfiles.load import load_job_text
 from sexton.store import open_store
 from sexton.store.protocol import StoreOptions
-from sexton.store.schema import upgrade
 from sexton_tui.cli.up import _apply, _report, _Running, _stop
+from tests.support.ledgers import make_ledger
 
 
 class _Away:
@@ -68,7 +68,7 @@ def test_a_database_that_was_restarted_is_asked_again_for_what_still_runs(capsys
 def test_a_queue_that_no_worker_serves_is_told_at_the_start_and_in_each_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    upgrade(url := f"sqlite:///{tmp_path}/ledger.db")
+    make_ledger(url := f"sqlite:///{tmp_path}/ledger.db")
     jobs = "version: 1\njobs:\n"
     for name, queue in (("a", "app01"), ("b", "app01"), ("c", "default")):
         jobs += f"  {name}: {{schedule: '0 5 * * *', shell: 'true', queue: {queue}}}\n"

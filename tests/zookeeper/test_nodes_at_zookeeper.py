@@ -10,7 +10,6 @@ import pytest
 from sexton.cluster_views import NodeView
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
-from sexton.store.schema import upgrade
 from tests.support.elections import LONG
 from tests.support.processes import ProcessGroup
 from tests.support.waiting import eventually
@@ -20,19 +19,18 @@ PASSWORD = "opensesame"  # noqa: S105 - of a user that lives for one test
 
 
 @pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
-    upgrade(postgres_url)
-    opened = open_store(StoreOptions(postgres_url))
+def store(postgres_ledger: str) -> Iterator[Store]:
+    opened = open_store(StoreOptions(postgres_ledger))
     yield opened
     opened.close()
 
 
 def test_a_node_reports_the_servers_it_sees_and_its_login_is_nowhere_to_be_read(
-    own_zookeeper_server: ZooKeeperServer, postgres_url: str, store: Store, processes: ProcessGroup, tmp_path: Path
+    own_zookeeper_server: ZooKeeperServer, postgres_ledger: str, store: Store, processes: ProcessGroup, tmp_path: Path
 ) -> None:
     login, database = tmp_path / "login", tmp_path / "database"
     login.write_text(f"sexton:{PASSWORD}\n")
-    database.write_text(f"{postgres_url}\n")
+    database.write_text(f"{postgres_ledger}\n")
     node = processes.sexton(
         *("scheduler", "--coordinator", f"zookeeper://{own_zookeeper_server.hosts}/locked", "--name", "node-1"),
         env={"SEXTON_DATABASE_FILE": str(database), "SEXTON_COORDINATOR_LOGIN_FILE": str(login)},
