@@ -176,6 +176,10 @@ class Planner:
                 break
         return missed_pass
 
+    def would_fire(self, now: datetime, cause: Cause) -> int:
+        """How many undecided ticks a pass at ``now`` would fire by the jobs' policies, if nothing held them."""
+        return sum(self._count_fired(self.jobs[job_id], now, cause) for job_id in self._live.due(now))
+
     def draft(
         self, now: datetime, upto: datetime, missed_pass: MissedPass | None = None, max_rows: int = BATCH_ROWS
     ) -> Draft:

@@ -13,6 +13,7 @@ from sexton.store.postgres.grants import PostgresGrants
 from sexton.store.postgres.listening import PostgresListener
 from sexton.store.postgres.operations import PostgresOperations
 from sexton.store.postgres.outputs import PostgresOutputs
+from sexton.store.postgres.restores import PostgresRestores
 from sexton.store.postgres.terms import PostgresTerms
 from sexton.store.postgres.ticks import PostgresTicks
 from sexton.store.protocol import Channel, Listener
@@ -48,6 +49,10 @@ class PostgresStore:
     @cached_property
     def outputs(self) -> PostgresOutputs:
         return PostgresOutputs(self.connection)
+
+    @cached_property
+    def restores(self) -> PostgresRestores:
+        return PostgresRestores(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

@@ -53,6 +53,7 @@ from sexton.store.protocol.operations import (
     WorkerChoice,
 )
 from sexton.store.protocol.outputs import OutputStore
+from sexton.store.protocol.restores import CursorStands, RestoreStore
 from sexton.store.protocol.terms import TermStore
 from sexton.store.protocol.ticks import (
     CursorsRead,
@@ -71,6 +72,7 @@ __all__ = [
     "ChangeKind",
     "Channel",
     "CurrentJob",
+    "CursorStands",
     "CursorsRead",
     "DrainAsked",
     "EditConditions",
@@ -90,6 +92,7 @@ __all__ = [
     "Renewal",
     "Requeued",
     "Rerun",
+    "RestoreStore",
     "RevisionRow",
     "RunResult",
     "StepRequest",
@@ -141,6 +144,9 @@ class Store(Protocol):
 
     @property
     def outputs(self) -> OutputStore: ...
+
+    @property
+    def restores(self) -> RestoreStore: ...
 
     @property
     def reads(self) -> LedgerReader: ...

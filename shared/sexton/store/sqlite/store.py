@@ -15,6 +15,7 @@ from sexton.store.sqlite.grants import SqliteGrants
 from sexton.store.sqlite.listening import FileListener, MemoryListener
 from sexton.store.sqlite.operations import SqliteOperations
 from sexton.store.sqlite.outputs import SqliteOutputs
+from sexton.store.sqlite.restores import SqliteRestores
 from sexton.store.sqlite.terms import SqliteTerms
 from sexton.store.sqlite.ticks import SqliteTicks
 
@@ -48,6 +49,10 @@ class SqliteStore:
     @cached_property
     def outputs(self) -> SqliteOutputs:
         return SqliteOutputs(self.connection)
+
+    @cached_property
+    def restores(self) -> SqliteRestores:
+        return SqliteRestores(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

@@ -10,6 +10,7 @@ import typer
 from sexton.views import DecisionView, TakeoverView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import LARGEST_TERM, LimitOption
+from sexton_tui.cli.listings.preview import show_preview
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.console.core.details import takeover_lines
@@ -33,9 +34,17 @@ def takeovers(
         int | None, typer.Argument(metavar="[TERM]", min=1, max=LARGEST_TERM, help="One takeover, with decisions.")
     ] = None,
     limit: LimitOption = 20,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="What a takeover now would decide; nothing is written.")
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List takeovers, newest first; with a TERM, what that one decided, job by job, and why."""
+    if preview:
+        if term is not None:
+            raise typer.BadParameter("--preview is of a takeover now; leave out the TERM")
+        show_preview(ctx, output)
+        return
     with open_cluster(ctx, read_only=True) as store:
         if term is None:
             rows = [_row(takeover) for takeover in store.reads.takeovers(limit)]
