@@ -123,7 +123,8 @@ class NewSkip:
 
 @dataclass(frozen=True, slots=True)
 class NewProposal:
-    """Missed ticks held for an operator; goes with a ``NewSkip`` of reason ``HELD`` and the same ``after``."""
+    """Missed ticks held for an operator; goes with a ``NewSkip`` of reason ``HELD`` and the same ``after``, or with
+    claims that a ``LatePlan`` holds."""
 
     job_id: int
     revision: int
@@ -132,6 +133,7 @@ class NewProposal:
     count: int
     within_from: datetime  # ticks before this had expired when the proposal was made
     lapses_at: datetime
+    reason: str = ""  # why they are held
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,7 @@ def _proposal(
     held = [claim.scheduled_at for claim, reason, _ in changed if reason is SkipReason.HELD]
     if not held:
         return None
+    detail = next(detail for _, reason, detail in changed if reason is SkipReason.HELD)
     return NewProposal(
         job_id=job.job_id,
         revision=job.revision.revision,
@@ -164,4 +165,5 @@ def _proposal(
         count=len(held),
         within_from=within_from,
         lapses_at=lapses_at,
+        reason=f"claimed but not started; {detail}",
     )

@@ -354,6 +354,7 @@ def _proposals(outcomes: list[_Outcome], skips: tuple[NewSkip, ...], now: dateti
                 count=skip.count,
                 within_from=now - piece.within,
                 lapses_at=now + piece.stretch.revision.firing.missed.hold_for,
+                reason=skip.detail,
             )
 
 

@@ -71,6 +71,7 @@ def late_values(plan: LatePlan) -> dict[str, Any]:
         "p_count": proposal.count if proposal else 0,
         "p_within": proposal.within_from if proposal else None,
         "p_lapses": proposal.lapses_at if proposal else None,
+        "p_reason": proposal.reason if proposal else "",
         "d_revision": decision.revision,
         "d_cause": decision.cause.value,
         "d_after": decision.after,

@@ -84,10 +84,23 @@ def read_standings(connection: Connection, now: datetime, job_ids: Sequence[int]
         found[row.job_id].setdefault("in_flight", []).append(RunsInFlight(row.revision, row.number, row.at))
     for row in rows.of(_PROPOSALS, "number", "ticks"):
         found[row.job_id]["proposals"], found[row.job_id]["held_ticks"] = row.number, int(row.ticks)
-    for row in rows.of(_NEWEST_SQLITE if rows.is_sqlite else _NEWEST_POSTGRES, "since", "at"):
-        found[row.job_id].setdefault("durations", []).append(max(row.at - row.since, timedelta(0)))
+    for job_id, durations in read_durations(connection, now, job_ids, runs).items():
+        found[job_id]["durations"] = durations
     standings = {job_id: _standing(job_id, values) for job_id, values in found.items()}
     return Standings(now, standings, queues, len(workers), inputs_id)
+
+
+def read_durations(
+    connection: Connection, now: datetime, job_ids: Sequence[int], runs: int
+) -> dict[int, list[timedelta]]:
+    """How long the newest ``runs`` runs of each of these jobs took, newest first; those that have none are left out."""
+    if not job_ids:
+        return {}
+    found: dict[int, list[timedelta]] = {}
+    rows = _Rows(connection, job_ids, now, runs)
+    for row in rows.of(_NEWEST_SQLITE if rows.is_sqlite else _NEWEST_POSTGRES, "since", "at"):
+        found.setdefault(row.job_id, []).append(max(row.at - row.since, timedelta(0)))
+    return found
 
 
 def _standing(job_id: int, values: dict[str, Any]) -> JobStanding:

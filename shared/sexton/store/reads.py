@@ -15,10 +15,20 @@ from sqlalchemy import Connection, func, select
 from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView, Undecided, WorkerView
 from sexton.errors import NotFound
 from sexton.history_views import History, PastRevision
+from sexton.hold_views import HoldDetail, HoldView
 from sexton.job_standing import Standings
 from sexton.output_views import LiveOutput
 from sexton.settings import settings_from_rows
-from sexton.store import read_cluster, read_history, read_jobs, read_runs, read_standing, read_takeovers, tables
+from sexton.store import (
+    read_cluster,
+    read_history,
+    read_holds,
+    read_jobs,
+    read_runs,
+    read_standing,
+    read_takeovers,
+    tables,
+)
 from sexton.terms import ElectedBy
 from sexton.views import (
     ClaimDetail,
@@ -263,6 +273,18 @@ class LedgerReader:
         Raises ``NotFound`` for the job."""
         with self._connect() as connection:
             return read_runs.read_current_claim(connection, read_jobs.read_job_row(connection, job).job_id)
+
+    # --- proposals ----------------------------------------------------------------------------------
+
+    def holds(self, job_id: int | None = None, limit: int = 100, *, answered: bool = False) -> tuple[HoldView, ...]:
+        """Open proposals, oldest first; with `answered` all of them, the newest first."""
+        with self._connect() as connection:
+            return read_holds.read_holds(connection, self._now(connection), job_id, limit, answered=answered)
+
+    def hold(self, proposal_id: int) -> HoldDetail:
+        """One proposal with the ticks it holds. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_holds.read_hold(connection, self._now(connection), proposal_id)
 
     # --- takeovers and events ---------------------------------------------------------------------
 

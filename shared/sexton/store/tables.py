@@ -22,7 +22,6 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
-    UniqueConstraint,
     text,
 )
 
@@ -36,6 +35,7 @@ from sexton.store.pool_tables import slot_groups as slot_groups
 from sexton.store.pool_tables import slots as slots
 from sexton.store.pool_tables import watches as watches
 from sexton.store.pool_tables import workers as workers
+from sexton.store.proposal_tables import proposals as proposals
 from sexton.store.table_metadata import Key, where
 from sexton.store.table_metadata import metadata as metadata
 
@@ -249,6 +249,7 @@ _waiting = "state = 2 AND origin = 0 AND attempt = 0 AND NOT blocked"
 Index("claims_waiting", claims.c.slot, claims.c.overlap, claims.c.scheduled_at, claims.c.job_id, **where(_waiting))
 Index("claims_lease", claims.c.lease_expires_at, **where("state = 1"))
 Index("claims_start_by", claims.c.start_by, **where("state = 0 AND start_by IS NOT NULL"))
+Index("claims_held", claims.c.job_id, claims.c.scheduled_at, **where("state = 11"))
 Index("claims_request", claims.c.request_id, unique=True, **where("request_id IS NOT NULL"))
 
 runs = Table(
@@ -299,26 +300,6 @@ skips = Table(
     Column("resolved_by", Text),
     Column("named_by", Text),  # who asked for this one tick not to run (skip-next); it may lie ahead of now
     PrimaryKeyConstraint("job_id", "after"),
-)
-
-proposals = Table(
-    "proposals",
-    metadata,
-    Column("proposal_id", Key, Identity(), primary_key=True),
-    Column("job_id", BigInteger, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("after", Instant, nullable=False),
-    Column("upto", Instant, nullable=False),
-    Column("count", BigInteger, nullable=False),
-    Column("within_from", Instant, nullable=False),
-    Column("state", Text, nullable=False, server_default="open"),  # open | approved | rejected | lapsed
-    Column("made_at", Instant, nullable=False),
-    Column("lapses_at", Instant, nullable=False),
-    Column("term", BigInteger, nullable=False),
-    Column("answered_at", Instant),
-    Column("answered_by", Text),
-    Column("note", Text),
-    UniqueConstraint("job_id", "after"),
 )
 
 takeovers = Table(

@@ -34,7 +34,10 @@ WITH gone AS (SELECT * FROM unnest(%(job_ids)s::bigint[]) g(job_id)),
  rejected AS (
   UPDATE proposals p SET state = 'rejected', answered_at = clock_timestamp(), answered_by = %(actor)s,
     note = 'the job was retired'
-  FROM gone g WHERE p.job_id = g.job_id AND p.state = 'open')
+  FROM gone g WHERE p.job_id = g.job_id AND p.state = 'open' RETURNING p.job_id, p.after),
+ told AS (
+  UPDATE skips s SET detail = s.detail || '; rejected by ' || %(actor)s || ': the job was retired'
+  FROM rejected r WHERE s.job_id = r.job_id AND s.after = r.after AND s.reason = 'held' AND s.resolved_at IS NULL)
 UPDATE claims c SET state = CASE WHEN c.state = 11 THEN 8 ELSE 7 END, blocked = false, start_by = NULL,
   finished_at = clock_timestamp(),
   reason = CASE WHEN c.state = 11 THEN 'its proposal was rejected: ' ELSE 'paused when ' END || 'the job was retired'

@@ -2,11 +2,15 @@
 
 Who holds the job's cursor row decides (SKIP LOCKED, fenced like a commit). All or nothing: if one of the claims was
 granted or decided meanwhile, the counts of the plan no longer hold, and the job is read and planned again.
+
+What is held extends the job's open proposal of such claims, never that of a gap, whose ticks its skip record says. One
+that is answered while this waits for it is open no more when it is had: another is made.
 """
 
 from __future__ import annotations
 
 from sexton.decisions import LatePlan
+from sexton.store.hold_rules import IS_GAP, OPENED_ANEW
 from sexton.store.late_claims import ENDED_JOBS, ended_job, late_job_rows, late_values
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.job_rows import read_jobs
@@ -33,6 +37,7 @@ FROM unnest(%(job_ids)s::bigint[], %(revisions)s::integer[]) n(job_id, revision)
 JOIN revisions r USING (job_id, revision)
 """
 
+_IS_GAP = IS_GAP.format("q")
 _ENDED = f"{ENDED_JOBS} AND j.job_id = ANY (%(job_ids)s::bigint[])"
 
 _DECIDE = f"""
@@ -61,17 +66,18 @@ WITH {FENCE},
   WHERE c.job_id = %(job_id)s AND c.scheduled_at = v.scheduled_at AND c.state = 0 AND whole.decided > 0
   RETURNING c.state, c.available_at),
  extended AS (
-  UPDATE proposals p SET upto = greatest(p.upto, %(p_upto)s::timestamptz), count = p.count + %(p_count)s::bigint
+  UPDATE proposals p SET upto = greatest(p.upto, %(p_upto)s::timestamptz), count = p.count + %(p_count)s::bigint,
+    after = least(p.after, %(p_after)s::timestamptz), lapses_at = greatest(p.lapses_at, %(p_lapses)s::timestamptz)
   FROM whole
-  WHERE whole.decided > 0 AND %(p_count)s::bigint > 0 AND p.proposal_id =
-    (SELECT max(proposal_id) FROM proposals WHERE job_id = %(job_id)s AND state = 'open')
+  WHERE whole.decided > 0 AND %(p_count)s::bigint > 0 AND p.state = 'open' AND p.proposal_id =
+    (SELECT max(q.proposal_id) FROM proposals q WHERE q.job_id = %(job_id)s AND q.state = 'open' AND NOT {_IS_GAP})
   RETURNING 1),
  made AS (
-  INSERT INTO proposals (job_id, revision, after, upto, count, within_from, lapses_at, made_at, term)
+  INSERT INTO proposals (job_id, revision, after, upto, count, within_from, lapses_at, made_at, term, reason)
   SELECT %(job_id)s, %(p_revision)s, %(p_after)s::timestamptz, %(p_upto)s::timestamptz, %(p_count)s::bigint,
-    %(p_within)s::timestamptz, %(p_lapses)s::timestamptz, clock_timestamp(), %(term)s
+    %(p_within)s::timestamptz, %(p_lapses)s::timestamptz, clock_timestamp(), %(term)s, %(p_reason)s
   FROM whole WHERE %(p_count)s::bigint > 0 AND NOT EXISTS (SELECT 1 FROM extended)
-  ON CONFLICT (job_id, after) DO NOTHING),
+  ON CONFLICT (job_id, after) DO UPDATE SET {OPENED_ANEW}),
  explained AS (
   INSERT INTO decisions (job_id, revision, cause, after, upto, policy, missed, fired, merged, skipped, expired, held,
     reason, term, decided_at)

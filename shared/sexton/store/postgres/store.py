@@ -1,4 +1,4 @@
-"""The `Store` on PostgreSQL: six parts over one connection."""
+"""The `Store` on PostgreSQL: its parts over one connection."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sexton.clock import Wakeup
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edits import PostgresEdits
 from sexton.store.postgres.grants import PostgresGrants
+from sexton.store.postgres.holds import PostgresHolds
 from sexton.store.postgres.listening import PostgresListener
 from sexton.store.postgres.operations import PostgresOperations
 from sexton.store.postgres.outputs import PostgresOutputs
@@ -45,6 +46,10 @@ class PostgresStore:
     @cached_property
     def operations(self) -> PostgresOperations:
         return PostgresOperations(self.connection)
+
+    @cached_property
+    def holds(self) -> PostgresHolds:
+        return PostgresHolds(self.connection)
 
     @cached_property
     def outputs(self) -> PostgresOutputs:

@@ -71,11 +71,11 @@ WITH {FENCE},
   ON CONFLICT (job_id, after) DO UPDATE SET upto = excluded.upto, count = excluded.count, reason = excluded.reason,
     detail = excluded.detail, revision = excluded.revision, term = excluded.term, decided_at = excluded.decided_at),
  held AS (
-  INSERT INTO proposals (job_id, revision, after, upto, count, within_from, lapses_at, made_at, term)
+  INSERT INTO proposals (job_id, revision, after, upto, count, within_from, lapses_at, reason, made_at, term)
   SELECT d.*, clock_timestamp(), %(term)s
   FROM unnest(%(p_jobs)b::bigint[], %(p_revisions)b::integer[], %(p_after)b::timestamptz[], %(p_upto)b::timestamptz[],
-      %(p_counts)b::bigint[], %(p_within)b::timestamptz[], %(p_lapses)b::timestamptz[])
-    d(job_id, revision, after, upto, count, within_from, lapses_at)
+      %(p_counts)b::bigint[], %(p_within)b::timestamptz[], %(p_lapses)b::timestamptz[], %(p_reasons)b::text[])
+    d(job_id, revision, after, upto, count, within_from, lapses_at, reason)
   WHERE {_IS_MOVED}
   ON CONFLICT (job_id, after) DO UPDATE SET upto = excluded.upto, count = excluded.count),
  explained AS (
@@ -154,6 +154,7 @@ def commit_values(batch: TickBatch) -> dict[str, Any]:
         "p_counts": [proposal.count for proposal in proposals],
         "p_within": [proposal.within_from for proposal in proposals],
         "p_lapses": [proposal.lapses_at for proposal in proposals],
+        "p_reasons": [proposal.reason for proposal in proposals],
         "d_jobs": [decision.job_id for decision in decisions],
         "d_revisions": [decision.revision for decision in decisions],
         "d_causes": [decision.cause.value for decision in decisions],

@@ -44,6 +44,7 @@ from sexton.store.protocol.grants import (
     StepResult,
     StopRequests,
 )
+from sexton.store.protocol.holds import Approval, HoldAnswer, HoldStore
 from sexton.store.protocol.operations import (
     DrainAsked,
     OperationStore,
@@ -68,6 +69,7 @@ from sexton.store.protocol.ticks import (
 from sexton.store.reads import LedgerReader
 
 __all__ = [
+    "Approval",
     "ChangeDone",
     "ChangeKind",
     "Channel",
@@ -80,6 +82,8 @@ __all__ = [
     "Grant",
     "GrantStore",
     "HaltChange",
+    "HoldAnswer",
+    "HoldStore",
     "JobChange",
     "JobRow",
     "JobsPage",
@@ -141,6 +145,9 @@ class Store(Protocol):
 
     @property
     def operations(self) -> OperationStore: ...
+
+    @property
+    def holds(self) -> HoldStore: ...
 
     @property
     def outputs(self) -> OutputStore: ...

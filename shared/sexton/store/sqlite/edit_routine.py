@@ -25,6 +25,11 @@ _REJECT = """
 UPDATE proposals SET state = 'rejected', answered_at = ?, answered_by = ?, note = 'the job was retired'
 WHERE job_id = ? AND state = 'open'
 """
+_REJECT_GAPS = """
+UPDATE skips SET detail = detail || '; rejected by ' || ? || ': the job was retired'
+WHERE job_id = ? AND reason = 'held' AND resolved_at IS NULL
+  AND after IN (SELECT p.after FROM proposals p WHERE p.job_id = skips.job_id AND p.state = 'open')
+"""
 _CANCEL = """
 UPDATE claims SET state = CASE WHEN state = 11 THEN 8 ELSE 7 END, blocked = 0, start_by = NULL, finished_at = ?,
   reason = CASE WHEN state = 11 THEN 'its proposal was rejected: ' ELSE 'paused when ' END || 'the job was retired'
@@ -90,6 +95,7 @@ def write(connection: sqlite3.Connection, edit: PlannedEdit, effective: int, now
     if edit.retires or new is not None:
         connection.execute(_END_REVISION, [effective, job_id])
     if edit.retires:
+        connection.execute(_REJECT_GAPS, [actor, job_id])
         connection.execute(_REJECT, [now, actor, job_id])
         connection.execute(_CANCEL, [now, job_id])
     if edit.creates and new is not None:

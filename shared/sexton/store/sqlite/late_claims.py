@@ -7,6 +7,7 @@ import sqlite3
 
 from sexton.claims import State
 from sexton.decisions import LatePlan, NewProposal
+from sexton.store.hold_rules import IS_GAP, OPENED_ANEW
 from sexton.store.late_claims import ENDED_JOBS, ended_job, late_job_rows, late_state
 from sexton.store.protocol import Channel, LateJobRow
 from sexton.store.sqlite.connection import SqliteConnection
@@ -42,10 +43,13 @@ _END = """
 UPDATE claims SET state = :state, start_by = NULL, finished_at = :now, reason = :reason
 WHERE job_id = :job_id AND scheduled_at = :tick
 """
-_EXTEND = """
-UPDATE proposals SET upto = max(upto, ?), count = count + ?
-WHERE proposal_id = (SELECT max(proposal_id) FROM proposals WHERE job_id = ? AND state = 'open')
-"""
+# The job's open proposal of such claims, never that of a gap, whose ticks its skip record says.
+_EXTEND = f"""
+UPDATE proposals SET upto = max(upto, ?), count = count + ?, after = min(after, ?), lapses_at = max(lapses_at, ?)
+WHERE proposal_id = (
+  SELECT max(q.proposal_id) FROM proposals q WHERE q.job_id = ? AND q.state = 'open' AND NOT {IS_GAP.format("q")})
+"""  # noqa: S608 - the part is a constant
+_PROPOSE = f"{PROPOSE.partition('ON CONFLICT')[0]} ON CONFLICT (job_id, after) DO UPDATE SET {OPENED_ANEW}"
 
 
 def late_jobs(store: SqliteConnection, limit: int) -> tuple[LateJobRow, ...]:
@@ -102,6 +106,6 @@ def decide_late(store: SqliteConnection, plan: LatePlan) -> int:
 
 
 def _propose(connection: sqlite3.Connection, proposal: NewProposal, term: int, now: int) -> None:
-    extended = connection.execute(_EXTEND, [to_micros(proposal.upto), proposal.count, proposal.job_id])
-    if extended.rowcount == 0:
-        connection.execute(PROPOSE, proposal_values(proposal, term, now))
+    ends = [to_micros(proposal.upto), proposal.count, to_micros(proposal.after), to_micros(proposal.lapses_at)]
+    if connection.execute(_EXTEND, [*ends, proposal.job_id]).rowcount == 0:
+        connection.execute(_PROPOSE, proposal_values(proposal, term, now))

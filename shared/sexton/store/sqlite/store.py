@@ -1,4 +1,4 @@
-"""The `Store` on SQLite: six parts over one connection."""
+"""The `Store` on SQLite: its parts over one connection."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sexton.store.reads import LedgerReader
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.edits import SqliteEdits
 from sexton.store.sqlite.grants import SqliteGrants
+from sexton.store.sqlite.holds import SqliteHolds
 from sexton.store.sqlite.listening import FileListener, MemoryListener
 from sexton.store.sqlite.operations import SqliteOperations
 from sexton.store.sqlite.outputs import SqliteOutputs
@@ -45,6 +46,10 @@ class SqliteStore:
     @cached_property
     def operations(self) -> SqliteOperations:
         return SqliteOperations(self.connection)
+
+    @cached_property
+    def holds(self) -> SqliteHolds:
+        return SqliteHolds(self.connection)
 
     @cached_property
     def outputs(self) -> SqliteOutputs:

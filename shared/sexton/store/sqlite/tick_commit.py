@@ -33,8 +33,8 @@ ON CONFLICT (job_id, after) DO UPDATE SET upto = excluded.upto, count = excluded
   detail = excluded.detail, revision = excluded.revision, term = excluded.term, decided_at = excluded.decided_at
 """
 PROPOSE = """
-INSERT INTO proposals (job_id, revision, after, upto, count, within_from, lapses_at, made_at, term)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO proposals (job_id, revision, after, upto, count, within_from, lapses_at, made_at, term, reason)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (job_id, after) DO UPDATE SET upto = excluded.upto, count = excluded.count
 """
 EXPLAIN = """
@@ -137,7 +137,7 @@ def _insert_skips(connection: sqlite3.Connection, skips: Iterable[NewSkip], term
     connection.executemany(_SKIP, rows)
 
 
-def proposal_values(proposal: NewProposal, term: int, now: int) -> tuple[int, ...]:
+def proposal_values(proposal: NewProposal, term: int, now: int) -> tuple[int | str, ...]:
     """The parameters of ``PROPOSE``."""
     return (
         proposal.job_id,
@@ -149,6 +149,7 @@ def proposal_values(proposal: NewProposal, term: int, now: int) -> tuple[int, ..
         to_micros(proposal.lapses_at),
         now,
         term,
+        proposal.reason,
     )
 
 

@@ -28,7 +28,17 @@ def upgrade() -> None:
 
 
 def _holds() -> None:
-    pass
+    op.add_column("proposals", sa.Column("reason", sa.Text(), server_default="", nullable=False))
+    op.add_column("proposals", sa.Column("approved", sa.BigInteger(), server_default="0", nullable=False))
+    op.add_column("proposals", sa.Column("approved_from", _INSTANT))
+    op.add_column("proposals", sa.Column("approved_upto", _INSTANT))
+    _index("proposals_open", "proposals", ["lapses_at"], "state = 'open'")
+    _index("claims_held", "claims", ["job_id", "scheduled_at"], "state = 11")
+
+
+def _index(name: str, table: str, columns: list[str], condition: str) -> None:
+    where = sa.text(condition)
+    op.create_index(name, table, columns, postgresql_where=where, sqlite_where=where)
 
 
 def _pauses() -> None:

@@ -1,0 +1,230 @@
+"""Answers to proposals on PostgreSQL: `PostgresHolds` implements `protocol.HoldStore`.
+
+One transaction, in the order in which edits lock: the job's row (a pause, a retirement or another slot of the job comes
+before or after, never between), then the proposal, by the compare-and-set that decides who answers, then claims. The
+claims are written in a statement of their own, which sees what was held until the proposal was locked; housekeeping,
+which extends a proposal by claims, finds it closed and makes another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from sexton.claims import OnWorkerLost
+from sexton.holds import ProposalState, start_at
+from sexton.settings import settings_from_rows
+from sexton.store.hold_rules import IS_GAP, LAPSED_BY, action_of, answer_detail, ends, no_proposal, said
+from sexton.store.postgres import arrays, budget
+from sexton.store.postgres.edit_routine import LIMITS
+from sexton.store.protocol.holds import Approval, HoldAnswer
+
+if TYPE_CHECKING:
+    from sexton.store.postgres.connection import PostgresConnection
+
+_LOCK_JOB = """
+SELECT j.job_id, j.name, j.paused_at IS NOT NULL FROM proposals p JOIN jobs j ON j.job_id = p.job_id
+WHERE p.proposal_id = %s FOR SHARE OF j
+"""
+_ANSWER = """
+UPDATE proposals SET state = %(state)s, answered_at = clock_timestamp(), answered_by = %(actor)s, note = %(note)s,
+  approved = %(approved)s, approved_from = %(first)s, approved_upto = %(last)s
+WHERE proposal_id = %(id)s AND state = 'open'
+"""
+_AS_READ = "AND count = %(count)s AND upto = %(upto)s"
+_IS_DUE = "AND lapses_at <= clock_timestamp() AND NOT (SELECT halted FROM cluster WHERE id = 1)"
+_RETURNING = "RETURNING after, count, answered_at"
+_WINNER = "SELECT state, count, approved, answered_at, answered_by, note FROM proposals WHERE proposal_id = %s"
+# Claims of a proposal that is not a gap's: all of the job's that are held.
+_REOPEN = """
+UPDATE claims c SET state = 0, origin = 2, available_at = t.available_at, start_by = NULL, finished_at = NULL,
+  reason = NULL, blocked = %(blocked)s, slot = coalesce(j.slot, j.job_id)
+FROM unnest(%(ticks)s::timestamptz[], %(available)s::timestamptz[]) t(scheduled_at, available_at), jobs j
+WHERE j.job_id = %(job)s AND c.job_id = %(job)s AND c.scheduled_at = t.scheduled_at AND c.state = 11
+"""
+_CLOSE = """
+UPDATE claims SET state = 8, finished_at = clock_timestamp(), reason = %(reason)s WHERE job_id = %(job)s AND state = 11
+"""
+_CLAIM = """
+INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, blocked,
+  at_most_once, jitter_ms, term, written_at)
+SELECT j.job_id, t.scheduled_at, p.revision, 2, %(queue)s, %(priority)s, %(overlap)s, coalesce(j.slot, j.job_id),
+  t.available_at, %(blocked)s, %(once)s, t.jitter_ms, c.term, clock_timestamp()
+FROM unnest(%(ticks)s::timestamptz[], %(available)s::timestamptz[], %(jitter)s::integer[])
+    t(scheduled_at, available_at, jitter_ms), jobs j, proposals p, cluster c
+WHERE j.job_id = %(job)s AND p.proposal_id = %(id)s AND c.id = 1
+ON CONFLICT DO NOTHING
+"""
+# A gap's: `is_resolved` where some of it runs after all.
+_RESOLVE = """
+UPDATE skips SET detail = detail || '; ' || %(said)s,
+  resolved_at = CASE WHEN %(is_resolved)s THEN %(at)s::timestamptz END,
+  resolved_by = CASE WHEN %(is_resolved)s THEN %(actor)s END
+WHERE job_id = %(job)s AND after = %(after)s AND reason = 'held' AND resolved_at IS NULL
+"""
+_IS_GAP = f"SELECT {IS_GAP.format('p')} FROM proposals p WHERE p.proposal_id = %s"  # noqa: S608 - a constant
+_DUE = """
+SELECT proposal_id FROM proposals WHERE state = 'open' AND lapses_at <= clock_timestamp()
+  AND NOT (SELECT halted FROM cluster WHERE id = 1) ORDER BY lapses_at LIMIT %s
+"""
+_EVENT = "INSERT INTO events (at, actor, action, job_id, detail) VALUES (clock_timestamp(), %s, %s, %s, %s)"
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer as the compare-and-set takes it. ``condition``: what else must hold, with its ``values``."""
+
+    proposal_id: int
+    state: ProposalState
+    actor: str
+    note: str
+    condition: str = ""
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Won:
+    """The proposal that this transaction has answered."""
+
+    job_id: int
+    job: str
+    is_paused: bool
+    after: datetime
+    count: int
+    answered_at: datetime
+
+
+class PostgresHolds:
+    """Implements ``HoldStore``."""
+
+    def __init__(self, connection: PostgresConnection) -> None:
+        self._connection = connection
+
+    def approve(self, approval: Approval, actor: str) -> HoldAnswer:
+        number, rate = len(approval.ticks), self._rate()
+        first = budget.draw(self._connection, number, rate)
+        starts = [start_at(first, position, rate) for position in range(number)]
+        values = _claim_values(approval, starts)  # packed before any lock is held
+        answer = self._retrying(lambda: self._approve(approval, actor, values))
+        if not answer.is_done:
+            budget.give_back(self._connection, first, number, rate)
+            return answer
+        return replace(answer, first_start=starts[0], last_start=starts[-1])
+
+    def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
+        answer = _Answer(proposal_id, ProposalState.REJECTED, actor, note)
+        return self._retrying(lambda: self._close(answer))
+
+    def lapse(self, limit: int = 100) -> tuple[HoldAnswer, ...]:
+        with self._connection.autocommit() as connection:
+            due = [row[0] for row in connection.execute(_DUE, [limit])]
+        lapsed = []
+        for proposal_id in due:
+            answer = _Answer(proposal_id, ProposalState.LAPSED, LAPSED_BY, "", _IS_DUE)
+            lapsed.append(self._retrying(partial(self._close, answer)))
+        return tuple(answer for answer in lapsed if answer.is_done)
+
+    # --- inside -------------------------------------------------------------------------------------
+
+    def _approve(self, approval: Approval, actor: str, values: dict[str, object]) -> HoldAnswer:
+        count, upto = approval.mark
+        first, last = ends(approval.ticks)
+        seen = {"approved": len(approval.ticks), "first": first, "last": last, "count": count, "upto": upto}
+        answer = _Answer(approval.proposal_id, ProposalState.APPROVED, actor, approval.note, _AS_READ, seen)
+        with self._connection.transaction(LIMITS) as connection:
+            won = _answer(connection, answer)
+            if isinstance(won, HoldAnswer):
+                return won
+            arrays.register(connection)
+            of_job = {"id": approval.proposal_id, "job": won.job_id, "blocked": won.is_paused}
+            connection.execute(_CLAIM if approval.is_gap else _REOPEN, {**values, **of_job})
+            told = said(answer.state, actor, approval.note, len(approval.ticks), count)
+            _settle(connection, answer, won, approval.is_gap, told)
+            detail = answer_detail(approval.proposal_id, won.job, count, approval.note, approval.ticks)
+            connection.execute(_EVENT, [actor, action_of(answer.state), won.job_id, _json(detail)])
+            connection.execute("SELECT pg_notify('sexton_work', '')")
+        return _done(answer, won, len(approval.ticks))
+
+    def _close(self, answer: _Answer) -> HoldAnswer:
+        with self._connection.transaction(LIMITS) as connection:
+            won = _answer(connection, answer)
+            if isinstance(won, HoldAnswer):
+                return won
+            (is_gap,) = connection.execute(_IS_GAP, [answer.proposal_id]).fetchone() or (False,)
+            _settle(connection, answer, won, is_gap, said(answer.state, answer.actor, answer.note))
+            detail = answer_detail(answer.proposal_id, won.job, won.count, answer.note)
+            connection.execute(_EVENT, [answer.actor, action_of(answer.state), won.job_id, _json(detail)])
+        return _done(answer, won, 0)
+
+    def _retrying(self, attempt: Callable[[], HoldAnswer]) -> HoldAnswer:
+        return self._connection.retrying(attempt, "answering this proposal")
+
+    def _rate(self) -> float:
+        with self._connection.autocommit() as connection:
+            rows = connection.execute("SELECT key, value FROM settings").fetchall()
+        return settings_from_rows(dict(rows)).catch_up_rate
+
+
+def _answer(connection: psycopg.Connection[Any], answer: _Answer) -> _Won | HoldAnswer:
+    """The compare-and-set; where it is lost, the proposal as another left it. Raises ``NotFound``."""
+    job = connection.execute(_LOCK_JOB, [answer.proposal_id]).fetchone()
+    if job is None:
+        raise no_proposal(answer.proposal_id)
+    job_id, name, is_paused = job
+    values = {"id": answer.proposal_id, "state": answer.state.value, "actor": answer.actor, "note": answer.note or None}
+    none = {"approved": 0, "first": None, "last": None}
+    statement = f"{_ANSWER} {answer.condition} {_RETURNING}".encode()
+    row = connection.execute(statement, {**values, **none, **answer.values}).fetchone()
+    if row is not None:
+        return _Won(job_id, name, is_paused, *row)
+    state, *rest = connection.execute(_WINNER, [answer.proposal_id]).fetchone() or ("open", 0, 0, None, None, None)
+    return HoldAnswer(answer.proposal_id, job_id, name, False, ProposalState(state), *rest)
+
+
+def _settle(connection: psycopg.Connection[Any], answer: _Answer, won: _Won, is_gap: bool, told: str) -> None:
+    """What of the proposal does not run is decided, and the ledger says why."""
+    values = {"job": won.job_id, "after": won.after, "actor": answer.actor, "at": won.answered_at, "said": told}
+    if is_gap:
+        connection.execute(_RESOLVE, {**values, "is_resolved": answer.state is ProposalState.APPROVED})
+    else:
+        connection.execute(_CLOSE, {"job": won.job_id, "reason": f"held, and {told}"})
+
+
+def _done(answer: _Answer, won: _Won, approved: int) -> HoldAnswer:
+    return HoldAnswer(
+        proposal_id=answer.proposal_id,
+        job_id=won.job_id,
+        job=won.job,
+        is_done=True,
+        state=answer.state,
+        count=won.count,
+        approved=approved,
+        answered_at=won.answered_at,
+        answered_by=answer.actor,
+        note=answer.note or None,
+        is_paused=won.is_paused,
+    )
+
+
+def _claim_values(approval: Approval, starts: Sequence[datetime]) -> dict[str, object]:
+    firing = approval.firing
+    return {
+        "ticks": arrays.instants([tick.scheduled_at for tick in approval.ticks]),
+        "available": arrays.instants(starts),
+        "jitter": arrays.ints([tick.jitter // _MILLISECOND for tick in approval.ticks]),
+        "queue": firing.queue,
+        "priority": firing.priority,
+        "overlap": int(firing.overlap),
+        "once": firing.on_worker_lost is OnWorkerLost.FAIL,
+    }
+
+
+def _json(detail: object) -> str:
+    return json.dumps(detail, ensure_ascii=False)

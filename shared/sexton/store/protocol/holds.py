@@ -1,0 +1,71 @@
+"""Answers to proposals: ``open → approved | rejected | lapsed``, each a compare-and-set on the proposal.
+
+The answer and what it means for the ticks are one transaction: claims written or opened again, the rest closed, the
+skip record resolved, the event. Of two operators one wins, and the other's answer comes back undone, with the winner's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from sexton.holds import HeldTick, ProposalState
+from sexton.job_rules import FiringRules
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Approve these ticks of a proposal, in the order in which they should start, and reject its others.
+
+    ``mark``: count and end of the proposal as it was read (``HoldDetail.mark``); one that has grown since is left as
+    it is. ``firing``: the rules of the proposal's revision. ``is_gap``: its ticks have no claims yet.
+    """
+
+    proposal_id: int
+    mark: tuple[int, datetime]
+    ticks: tuple[HeldTick, ...]
+    firing: FiringRules
+    is_gap: bool
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldAnswer:
+    """A proposal after an answer. ``is_done``: this call gave it; else ``state``, ``answered_by`` and ``answered_at``
+    are those of whoever was before, or ``state`` is open: it has grown since it was read.
+
+    ``first_start`` and ``last_start``: when the budget lets the approved ticks start. ``is_paused``: they wait for the
+    job's resume.
+    """
+
+    proposal_id: int
+    job_id: int
+    job: str
+    is_done: bool
+    state: ProposalState
+    count: int
+    approved: int
+    answered_at: datetime | None
+    answered_by: str | None
+    note: str | None
+    first_start: datetime | None = None
+    last_start: datetime | None = None
+    is_paused: bool = False
+
+
+class HoldStore(Protocol):
+    """The answers; ``reads.holds`` lists what there is to answer. Each raises ``NotFound`` for an unknown id."""
+
+    def approve(self, approval: Approval, actor: str) -> HoldAnswer:
+        """The ticks are claims of origin `held`, ready at the pace of the catch-up budget (blocked where the job is
+        paused), the proposal's others are decided not to run, and its skip record is resolved."""
+        ...
+
+    def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
+        """None of its ticks runs."""
+        ...
+
+    def lapse(self, limit: int = 100) -> tuple[HoldAnswer, ...]:
+        """Close the proposals that nobody answered within their job's ``hold_for``; none in a halted cluster."""
+        ...

@@ -1,0 +1,202 @@
+"""Answers to proposals on SQLite: `sexton.store.postgres.holds` in one write transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sexton.claims import OnWorkerLost
+from sexton.holds import ProposalState, start_at
+from sexton.settings import settings_from_rows
+from sexton.store.hold_rules import IS_GAP, LAPSED_BY, action_of, answer_detail, ends, no_proposal, said
+from sexton.store.protocol import Channel
+from sexton.store.protocol.holds import Approval, HoldAnswer
+from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.terms import record_event
+from sexton.store.tables import from_micros, to_micros
+
+_JOB = """
+SELECT j.job_id, j.name, j.paused_at IS NOT NULL FROM proposals p JOIN jobs j ON j.job_id = p.job_id
+WHERE p.proposal_id = ?
+"""
+_ANSWER = """
+UPDATE proposals SET state = :state, answered_at = :now, answered_by = :actor, note = :note, approved = :approved,
+  approved_from = :first, approved_upto = :last
+WHERE proposal_id = :id AND state = 'open'
+"""
+_AS_READ = "AND count = :count AND upto = :upto"
+_IS_DUE = "AND lapses_at <= :now AND NOT (SELECT halted FROM cluster WHERE id = 1)"
+_RETURNING = "RETURNING after, count"
+_WINNER = "SELECT state, count, approved, answered_at, answered_by, note FROM proposals WHERE proposal_id = ?"
+_DRAW = "UPDATE budget SET next_at = max(next_at, ?) + ? WHERE id = 1 RETURNING next_at"
+# Claims of a proposal that is not a gap's: all of the job's that are held.
+_REOPEN = """
+UPDATE claims SET state = 0, origin = 2, available_at = :available, start_by = NULL, finished_at = NULL, reason = NULL,
+  blocked = :blocked, slot = (SELECT coalesce(j.slot, j.job_id) FROM jobs j WHERE j.job_id = :job)
+WHERE job_id = :job AND scheduled_at = :tick AND state = 11
+"""
+_CLOSE = "UPDATE claims SET state = 8, finished_at = ?, reason = ? WHERE job_id = ? AND state = 11"
+_CLAIM = """
+INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, blocked,
+  at_most_once, jitter_ms, term, written_at)
+SELECT j.job_id, :tick, p.revision, 2, :queue, :priority, :overlap, coalesce(j.slot, j.job_id), :available, :blocked,
+  :once, :jitter, c.term, :now
+FROM jobs j, proposals p, cluster c WHERE j.job_id = :job AND p.proposal_id = :id AND c.id = 1
+ON CONFLICT DO NOTHING
+"""
+# A gap's: resolved where some of it runs after all.
+_RESOLVE = """
+UPDATE skips SET detail = detail || '; ' || :said, resolved_at = :resolved_at, resolved_by = :resolved_by
+WHERE job_id = :job AND after = :after AND reason = 'held' AND resolved_at IS NULL
+"""
+_IS_GAP = f"SELECT {IS_GAP.format('p')} FROM proposals p WHERE p.proposal_id = ?"  # noqa: S608 - a constant
+_DUE = """
+SELECT proposal_id FROM proposals WHERE state = 'open' AND lapses_at <= ?
+  AND NOT (SELECT halted FROM cluster WHERE id = 1) ORDER BY lapses_at LIMIT ?
+"""
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer as the compare-and-set takes it. ``condition``: what else must hold, with its ``values``."""
+
+    proposal_id: int
+    state: ProposalState
+    actor: str
+    note: str
+    condition: str = ""
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Won:
+    """The proposal that this transaction has answered; instants in microseconds."""
+
+    job_id: int
+    job: str
+    is_paused: bool
+    after: int
+    count: int
+
+
+class SqliteHolds:
+    """Implements ``HoldStore``."""
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    def approve(self, approval: Approval, actor: str) -> HoldAnswer:
+        count, upto = approval.mark
+        first, last = ends(approval.ticks)
+        seen: dict[str, object] = {"approved": len(approval.ticks), "first": to_micros(first), "last": to_micros(last)}
+        seen |= {"count": count, "upto": to_micros(upto)}
+        answer = _Answer(approval.proposal_id, ProposalState.APPROVED, actor, approval.note, _AS_READ, seen)
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            won = _answer(connection, answer, now)
+            if isinstance(won, HoldAnswer):
+                return won
+            starts = _starts(connection, len(approval.ticks), now)
+            of_job = {"id": approval.proposal_id, "job": won.job_id, "blocked": won.is_paused, "now": now}
+            statement = _CLAIM if approval.is_gap else _REOPEN
+            connection.executemany(statement, [{**one, **of_job} for one in _claim_values(approval, starts)])
+            told = said(answer.state, actor, approval.note, len(approval.ticks), count)
+            _settle(connection, answer, won, approval.is_gap, told, now)
+            detail = answer_detail(approval.proposal_id, won.job, count, approval.note, approval.ticks)
+            record_event(connection, now, actor, action_of(answer.state), detail, won.job_id)
+            notify(self._connection, connection, Channel.WORK)
+        done = _done(answer, won, len(approval.ticks), now)
+        return replace(done, first_start=starts[0], last_start=starts[-1])
+
+    def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
+        return self._close(_Answer(proposal_id, ProposalState.REJECTED, actor, note))
+
+    def lapse(self, limit: int = 100) -> tuple[HoldAnswer, ...]:
+        with self._connection.snapshot() as connection:
+            rows = connection.execute(_DUE, [self._connection.now_micros(), limit]).fetchall()
+        answers = [self._close(_Answer(row[0], ProposalState.LAPSED, LAPSED_BY, "", _IS_DUE)) for row in rows]
+        return tuple(answer for answer in answers if answer.is_done)
+
+    def _close(self, answer: _Answer) -> HoldAnswer:
+        with self._connection.transaction() as connection:
+            now = self._connection.now_micros()
+            won = _answer(connection, answer, now)
+            if isinstance(won, HoldAnswer):
+                return won
+            (is_gap,) = connection.execute(_IS_GAP, [answer.proposal_id]).fetchone()
+            _settle(connection, answer, won, bool(is_gap), said(answer.state, answer.actor, answer.note), now)
+            detail = answer_detail(answer.proposal_id, won.job, won.count, answer.note)
+            record_event(connection, now, answer.actor, action_of(answer.state), detail, won.job_id)
+        return _done(answer, won, 0, now)
+
+
+def _answer(connection: sqlite3.Connection, answer: _Answer, now: int) -> _Won | HoldAnswer:
+    """The compare-and-set; where it is lost, the proposal as another left it. Raises ``NotFound``."""
+    job = connection.execute(_JOB, [answer.proposal_id]).fetchone()
+    if job is None:
+        raise no_proposal(answer.proposal_id)
+    job_id, name, is_paused = job
+    values = {"id": answer.proposal_id, "state": answer.state.value, "actor": answer.actor, "note": answer.note or None}
+    none = {"approved": 0, "first": None, "last": None, "now": now}
+    statement = f"{_ANSWER} {answer.condition} {_RETURNING}"
+    found = connection.execute(statement, {**values, **none, **answer.values}).fetchall()
+    if found:
+        return _Won(job_id, name, bool(is_paused), *found[0])
+    state, count, approved, answered_at, by, note = connection.execute(_WINNER, [answer.proposal_id]).fetchone()
+    at = None if answered_at is None else from_micros(answered_at)
+    return HoldAnswer(answer.proposal_id, job_id, name, False, ProposalState(state), count, approved, at, by, note)
+
+
+def _starts(connection: sqlite3.Connection, count: int, now: int) -> list[datetime]:
+    """So many starts of the catch-up budget, drawn in this transaction."""
+    rate = settings_from_rows(dict(connection.execute("SELECT key, value FROM settings").fetchall())).catch_up_rate
+    span = round(count / rate * 1_000_000)
+    ((after,),) = connection.execute(_DRAW, [now, span]).fetchall()
+    return [start_at(from_micros(after - span), number, rate) for number in range(count)]
+
+
+def _claim_values(approval: Approval, starts: Sequence[datetime]) -> list[dict[str, Any]]:
+    firing = approval.firing
+    rules = {"queue": firing.queue, "priority": firing.priority, "overlap": int(firing.overlap)}
+    rules["once"] = firing.on_worker_lost is OnWorkerLost.FAIL
+    return [
+        {
+            **rules,
+            "tick": to_micros(tick.scheduled_at),
+            "available": to_micros(start),
+            "jitter": tick.jitter // _MILLISECOND,
+        }
+        for tick, start in zip(approval.ticks, starts, strict=True)
+    ]
+
+
+def _settle(connection: sqlite3.Connection, answer: _Answer, won: _Won, is_gap: bool, told: str, now: int) -> None:
+    """What of the proposal does not run is decided, and the ledger says why."""
+    if not is_gap:
+        connection.execute(_CLOSE, [now, f"held, and {told}", won.job_id])
+        return
+    is_resolved = answer.state is ProposalState.APPROVED
+    values = {"job": won.job_id, "after": won.after, "said": told}
+    values |= {"resolved_at": now if is_resolved else None, "resolved_by": answer.actor if is_resolved else None}
+    connection.execute(_RESOLVE, values)
+
+
+def _done(answer: _Answer, won: _Won, approved: int, now: int) -> HoldAnswer:
+    return HoldAnswer(
+        proposal_id=answer.proposal_id,
+        job_id=won.job_id,
+        job=won.job,
+        is_done=True,
+        state=answer.state,
+        count=won.count,
+        approved=approved,
+        answered_at=from_micros(now),
+        answered_by=answer.actor,
+        note=answer.note or None,
+        is_paused=won.is_paused,
+    )
