@@ -33,7 +33,7 @@ compose-test: ## containers: builds compose/, kills the leader's and a ZooKeeper
 	@exec compose/test
 
 test: $(READY) services ## all tests; they start the servers they need (TESTS="..." narrows)
-	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist worksteal $(TESTS)
+	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 edits: $(READY) services ## job files applied to a running cluster, an edit a second for a minute, on both databases
 	@$(VENV)/bin/pytest --durations=0 --durations-min=5 --timeout 3600 tests/faults/test_edits_with_a_leader.py --tries 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import settings
 from sexton.store.schema import upgrade
 from tests.support.ensemble import ZooKeeperEnsemble
 from tests.support.ledgers import copy_ledger
+from tests.support.order_of_files import ordered
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
 from tests.support.zookeeper import ZooKeeperServer
@@ -22,6 +24,10 @@ from tests.support.zookeeper import ZooKeeperServer
 for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith(("TEXTUAL", "SEXTON_"))]:
     if not name.startswith("TEXTUAL_SNAPSHOT"):
         del os.environ[name]
+
+# Else each of hundreds of processes would compile all of Sexton for itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Whoever starts the tests in the background of a script has them, and every process they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,6 +43,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--soak", type=float, default=0.0, help="minutes that long trials last; 0: as short as CI has them"
     )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files in the order that keeps both cores busy; the tests of a file stay together and in their order."""
+    file_of = {item: (item.path.parent.name, item.path.name) for item in items}
+    places = {file: place for place, file in enumerate(ordered(list(file_of.values())))}
+    items.sort(key=lambda item: places[file_of[item]])
 
 
 @pytest.fixture
