@@ -75,7 +75,7 @@ def calendar_month(schedule: Schedule, zone: str, month: date, today: date | Non
     while day.month == month.month:
         stretches = list(_stretches(zone, day))
         ticks = sum(schedule.count_between(start - _MICROSECOND, end - _MICROSECOND) for start, end in stretches)
-        reason = "" if excluded is None else _why_excluded(excluded, day)
+        reason = "" if excluded is None else why_excluded(excluded, day)
         days.append(CalendarDay(day, ticks, _changes_on(zone, day), reason, day == today, bool(stretches)))
         if day == date.max:
             break
@@ -117,7 +117,8 @@ def _excluded_days(schedule: Schedule) -> ExcludedDays | None:
     return None
 
 
-def _why_excluded(days: ExcludedDays, day: date) -> str:
+def why_excluded(days: ExcludedDays, day: date) -> str:
+    """``a holiday of DE-BE``, ``a date to exclude``, ``a Sunday``; empty where the day is not excluded."""
     if not days.has(day.toordinal() - _EPOCH_ORDINAL):
         return ""
     regions = [region for region in days.regions if is_holiday(region, day)]

@@ -260,7 +260,8 @@ class TakeoverView:
     planning: timedelta | None
     jobs: int | None
     blockers_terminated: int
-    totals: DecisionTotals
+    totals: DecisionTotals  # of the ticks that nobody had decided
+    not_started: DecisionTotals = field(default_factory=DecisionTotals)  # of the term's claims that no worker took
 
     @property
     def gap(self) -> timedelta | None:

@@ -158,10 +158,19 @@ class FakeStore:
     def __init__(self, clock: FakeClock) -> None:
         self.grants = FakeGrants(clock)
         self.cluster_settings = ClusterSettings()
+        self.refused: list[RunResult] = []
 
     @property
     def edits(self) -> FakeStore:
         return self
+
+    @property
+    def operations(self) -> FakeStore:
+        return self
+
+    def note_refused(self, worker_id: int, results: Sequence[RunResult]) -> int:
+        self.refused += results
+        return len(results)
 
     def settings(self) -> ClusterSettings:
         self.grants.now()

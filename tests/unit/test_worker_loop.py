@@ -254,7 +254,7 @@ def test_results_of_a_lost_answer_are_sent_again_and_counted_once(bench: Bench) 
     assert [len(request.results) for request in bench.grants.requests] == [0, 1, 1, 0]
 
 
-def test_a_refused_result_is_forgotten(bench: Bench) -> None:
+def test_a_refused_result_is_written_down_as_such_and_forgotten(bench: Bench) -> None:
     """Invariant 4: the store says no, and the worker asks no more."""
     bench.give(1)
     bench.work()
@@ -263,6 +263,7 @@ def test_a_refused_result_is_forgotten(bench: Bench) -> None:
     bench.work(3)
     assert bench.outcomes() == {}
     assert [len(request.results) for request in bench.grants.requests] == [0, 1, 0, 0]
+    assert [result.token for result in bench.store.refused] == [1]
     assert bench.book.count() == 0
 
 

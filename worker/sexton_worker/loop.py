@@ -29,7 +29,7 @@ from sexton.claims import State
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
 from sexton.recipes import Recipe
-from sexton.store.protocol import StepRequest, StepResult, Store
+from sexton.store.protocol import StepRequest, Store
 from sexton_worker.absence import Absence
 from sexton_worker.core import pull_policy
 from sexton_worker.core.machine_faults import NO_SPELL
@@ -40,6 +40,7 @@ from sexton_worker.execution import Execution
 from sexton_worker.hands import Hands
 from sexton_worker.lease_book import LeaseBook
 from sexton_worker.poison import pause_killers
+from sexton_worker.refused_results import tell_refused
 from sexton_worker.settings_reader import SettingsReader
 from sexton_worker.worker_time import WorkerTime
 
@@ -280,11 +281,13 @@ class WorkerLoop:
         self._answer_lost = False
         carried, seconds = max(len(request.results), len(answer.grants)), self._clock.elapsed() - sent
         self._pace = self._pace.exchanged(carried, seconds)
-        self._settle(request, answer)
+        self._book.release(*(result.token for result in request.results))
+        refused = self._hands.settle(request.results, answer.accepted)
         self._hands.take(answer.grants)
         held = {grant.token: grant.at_most_once for grant in answer.grants}
         self._book.hold(held, sent=sent, lease=settings.lease.total_seconds())
         pause_killers(self._store, request.results)
+        tell_refused(self._store, self._book.worker_id, refused)
         if free:
             next_due = answer.next_available_at
             at = None if next_due is None else self._time.elapsed(next_due)
@@ -294,11 +297,6 @@ class WorkerLoop:
         """While the database works: start what the exchange before granted, and take what has ended."""
         self._start_granted()
         self._collect()
-
-    def _settle(self, request: StepRequest, answer: StepResult) -> None:
-        self._book.release(*(result.token for result in request.results))
-        for refused in self._hands.settle(request.results, answer.accepted):
-            self._log.warning("run.refused", token=refused.token, outcome=refused.outcome.word)
 
     # --- runs that begin --------------------------------------------------------------------------------------------
 

@@ -210,6 +210,17 @@ def read_running(connection: Connection, limit: int) -> tuple[ClaimView, ...]:
     return tuple(sorted(claims, key=lambda claim: (claim.granted_at or claim.scheduled_at, claim.job)))
 
 
+def claims_by(connection: Connection, tokens: Sequence[int]) -> tuple[ClaimView, ...]:
+    """The claims that run under these tokens, oldest tick first."""
+    table = tables.claims
+    if not tokens:
+        return ()
+    rows = connection.execute(
+        _claims().where(text("state = 1"), table.c.token.in_(list(tokens))).order_by(table.c.scheduled_at)
+    )
+    return tuple(_claim_view(row) for row in rows)
+
+
 def read_running_claim(connection: Connection, token: int) -> ClaimView | None:
     """The claim that runs under this token; the few that run are read by an index of their own."""
     row = connection.execute(_claims().where(text("state = 1"), tables.claims.c.token == token)).one_or_none()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, func, select
 
@@ -33,12 +33,12 @@ def read_takeovers(connection: Connection, limit: int, term: int | None = None) 
     totals = _totals(connection, [row.term for row in rows])
     views = []
     for row in rows:
-        views.append(_takeover(row, newer, totals.get(row.term, DecisionTotals())))
+        views.append(_takeover(row, newer, totals.get(row.term, _NO_TOTALS)))
         newer = row
     return tuple(views)
 
 
-def _takeover(row: Row[Any], newer: Any, totals: DecisionTotals) -> TakeoverView:
+def _takeover(row: Row[Any], newer: Any, totals: _Totals) -> TakeoverView:
     return TakeoverView(
         term=row.term,
         node=row.node,
@@ -53,7 +53,8 @@ def _takeover(row: Row[Any], newer: Any, totals: DecisionTotals) -> TakeoverView
         planning=None if row.planning_ms is None else timedelta(milliseconds=row.planning_ms),
         jobs=row.jobs,
         blockers_terminated=row.blockers_terminated,
-        totals=totals,
+        totals=totals.undecided,
+        not_started=totals.not_started,
     )
 
 
@@ -64,23 +65,35 @@ def _until(newer: Any) -> datetime:
     return ended
 
 
-def _totals(connection: Connection, terms: Sequence[int]) -> dict[int, DecisionTotals]:
+def _totals(connection: Connection, terms: Sequence[int]) -> dict[int, _Totals]:
+    """Of each term, what was decided about undecided ticks, and apart from it about claims that nobody started."""
     table = tables.decisions
+    is_late = (table.c.cause == Cause.NOT_STARTED.value).label("is_late")
     rows = connection.execute(
         select(
             table.c.term,
+            is_late,
             func.count(table.c.job_id.distinct()).label("jobs"),
-            *(func.sum(table.c[name]).label(name) for name in _COUNTED),
+            *(func.sum(table.c[name]).label(name) for name in COUNTED),
         )
         .where(table.c.term.in_(list(terms)))
-        .group_by(table.c.term)
+        .group_by(table.c.term, is_late)
     )
-    return {
-        row.term: DecisionTotals(jobs=row.jobs, **{name: int(getattr(row, name)) for name in _COUNTED}) for row in rows
-    }
+    found: dict[int, _Totals] = {}
+    for row in rows:
+        totals = DecisionTotals(jobs=row.jobs, **{name: int(getattr(row, name)) for name in COUNTED})
+        known = found.get(row.term, _NO_TOTALS)
+        found[row.term] = _Totals(known.undecided, totals) if row.is_late else _Totals(totals, known.not_started)
+    return found
 
 
-_COUNTED = ("missed", "fired", "merged", "skipped", "expired", "held")
+class _Totals(NamedTuple):
+    undecided: DecisionTotals
+    not_started: DecisionTotals
+
+
+_NO_TOTALS = _Totals(DecisionTotals(), DecisionTotals())
+COUNTED = ("missed", "fired", "merged", "skipped", "expired", "held")
 
 
 def read_decisions(connection: Connection, term: int, limit: int) -> tuple[DecisionView, ...]:
@@ -103,7 +116,7 @@ def read_decisions(connection: Connection, term: int, limit: int) -> tuple[Decis
             cause=Cause(row.cause),
             revision=row.revision,
             policy=row.policy,
-            **{name: getattr(row, name) for name in _COUNTED},
+            **{name: getattr(row, name) for name in COUNTED},
             reason=row.reason,
             decided_at=row.decided_at,
         )
@@ -124,4 +137,8 @@ def read_events(
     if action:
         query = query.where(table.c.action.startswith(action, autoescape=True))
     rows = connection.execute(query.order_by(table.c.event_id.desc()).limit(limit))
-    return tuple(EventView(r.event_id, r.at, r.actor, r.action, r.job, json.loads(r.detail)) for r in rows)
+    return tuple(event_view(row, row.job) for row in rows)
+
+
+def event_view(row: Row[Any], job: str | None) -> EventView:
+    return EventView(row.event_id, row.at, row.actor, row.action, job, json.loads(row.detail))

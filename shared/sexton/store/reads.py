@@ -21,6 +21,7 @@ from sexton.output_views import LiveOutput
 from sexton.settings import settings_from_rows
 from sexton.store import (
     read_cluster,
+    read_explain,
     read_history,
     read_holds,
     read_jobs,
@@ -30,6 +31,7 @@ from sexton.store import (
     tables,
 )
 from sexton.terms import ElectedBy
+from sexton.tick_facts import TickFacts
 from sexton.views import (
     ClaimDetail,
     ClaimView,
@@ -218,6 +220,21 @@ class LedgerReader:
                     hint=f"`sexton ticks {row.name}` lists its ticks",
                 )
             return ClaimDetail(claim, read_runs.read_claim_runs(connection, row.job_id, scheduled_at))
+
+    def tick_facts(self, job: str, instant: datetime) -> TickFacts:
+        """All that the ledger holds about one instant of a job, a tick or not. Raises ``NotFound`` for the job."""
+        with self._connect() as connection:
+            return read_explain.read_tick_facts(connection, self._now(connection), job, instant)
+
+    def near_tick(self, job: str, which: str) -> datetime:
+        """The job's ``last`` tick that fell due, or its ``next``. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_explain.read_near_tick(connection, self._now(connection), job, which)
+
+    def zone(self, job: str) -> str:
+        """The zone of the job's newest revision. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_explain.read_zone(connection, job)
 
     def standings(self, job_ids: Sequence[int], runs: int = 20) -> Standings:
         """What an edit of these jobs would meet: claims ahead, runs in flight, how long their last runs took."""

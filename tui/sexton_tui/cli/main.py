@@ -56,6 +56,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("next", f"{_CLI}.next_ticks:next_ticks", "The ticks to come of an expression or a job."),
     Command("jobs", f"{_CLI}.listings.jobs:jobs", "The jobs, their schedules and their next ticks."),
     Command("ticks", f"{_CLI}.listings.ticks:ticks", "What became of ticks, and what is claimed ahead."),
+    Command("explain", f"{_CLI}.explain:explain", "Why a tick ran or did not: decision, attempts, what is next."),
     Command("runs", f"{_CLI}.listings.runs:runs", "The runs: which worker, how late, how they ended."),
     Command("logs", f"{_CLI}.listings.logs:logs", "The kept output of a run."),
     Command("trigger", f"{_CLI}.operate:trigger", "Run a job now, beside its schedule."),

@@ -32,6 +32,8 @@ from sexton.store.operation_rules import (
 )
 from sexton.store.postgres import completion
 from sexton.store.postgres.edit_routine import LIMITS
+from sexton.store.postgres.refusals import note_refused
+from sexton.store.protocol.grants import RunResult
 from sexton.store.protocol.operations import DrainAsked, Rerun, StopOutcome, StoppedClaim, WorkerChoice
 
 if TYPE_CHECKING:
@@ -217,6 +219,9 @@ class PostgresOperations:
         return tuple((job_id, name) for job_id, name in rows)
 
     # --- drain --------------------------------------------------------------------------------------
+
+    def note_refused(self, worker_id: int, results: Sequence[RunResult]) -> int:
+        return note_refused(self._connection, worker_id, results)
 
     def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
         with self._connection.transaction(LIMITS) as connection:

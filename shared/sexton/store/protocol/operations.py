@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from sexton.claims import State
+from sexton.store.protocol.grants import RunResult
 
 
 class StopOutcome(StrEnum):
@@ -94,6 +95,11 @@ class OperationStore(Protocol):
     def poisoned(self, job_ids: Sequence[int], losses: int = 3) -> tuple[tuple[int, str], ...]:
         """Those of these jobs, by id and name, whose last two ticks that ran both ended as lost, each with that many
         workers; none that is paused or retired."""
+        ...
+
+    def note_refused(self, worker_id: int, results: Sequence[RunResult]) -> int:
+        """Record results that a step refused (invariant 4), for who asks what became of the tick; how many were. One
+        that was sent twice and had counted the first time is none."""
         ...
 
     def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:

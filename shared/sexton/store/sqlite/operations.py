@@ -22,10 +22,12 @@ from sexton.store.operation_rules import (
     stop_reason,
 )
 from sexton.store.protocol import Channel
+from sexton.store.protocol.grants import RunResult
 from sexton.store.protocol.operations import DrainAsked, Rerun, StopOutcome, StoppedClaim, WorkerChoice
 from sexton.store.sqlite.completion import promote
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.refusals import note_refused
 from sexton.store.sqlite.terms import record_event
 from sexton.store.tables import from_micros, to_micros
 
@@ -144,6 +146,9 @@ class SqliteOperations:
             for job_id in sorted(job_ids):
                 found += connection.execute(_POISONED, (job_id, losses)).fetchall()
         return tuple(found)
+
+    def note_refused(self, worker_id: int, results: Sequence[RunResult]) -> int:
+        return note_refused(self._connection, worker_id, results)
 
     def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
         with self._connection.transaction() as connection:

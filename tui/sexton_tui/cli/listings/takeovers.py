@@ -21,6 +21,7 @@ _COLUMNS: tuple[Column | str, ...] = (
     *(Column("predecessor", gives_way=6, folds=True), Column("predecessor_ended", gives_way=7), "gap"),
     *(Column("missed", align="right", gives_way=1, usual="0"), Column("fired", align="right", gives_way=2, usual="0")),
     *(Column(key, align="right", gives_way=3, usual="0") for key in ("merged", "skipped", "expired", "held")),
+    Column("not_started", align="right", gives_way=3, usual="0"),
 )
 _DECISION_COLUMNS: tuple[Column | str, ...] = (
     *(Column("job", folds=True), Column("after", gives_way=1), "upto", Column("cause", gives_way=2)),
@@ -39,7 +40,11 @@ def takeovers(
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List takeovers, newest first; with a TERM, what that one decided, job by job, and why."""
+    """List takeovers, newest first; with a TERM, what that one decided, job by job, and why.
+
+    `missed` to `held` count ticks that nobody had decided; `not_started`: ticks claimed in that term that no worker
+    took in time.
+    """
     if preview:
         if term is not None:
             raise typer.BadParameter("--preview is of a takeover now; leave out the TERM")
@@ -63,9 +68,16 @@ def takeovers(
 
 def _row(takeover: TakeoverView) -> dict[str, Any]:
     row = {field.name: getattr(takeover, field.name) for field in dataclasses.fields(takeover)}
-    totals = row.pop("totals")
+    totals, late = row.pop("totals"), row.pop("not_started")
     counts = {field.name: getattr(totals, field.name) for field in dataclasses.fields(totals)}
-    return {**row, "gap": takeover.gap, **counts, "jobs": takeover.jobs, "jobs_decided": counts["jobs"]}
+    return {
+        **row,
+        "gap": takeover.gap,
+        **counts,
+        "jobs": takeover.jobs,
+        "jobs_decided": counts["jobs"],
+        "not_started": late.missed,
+    }
 
 
 def _decision_row(decision: DecisionView) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from sexton.views import ClaimView, SkipView, TickPage
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import PAGE, LimitOption, states_of
-from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
+from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
 
 _COLUMNS = (
     *("tick", "state", Column("origin", gives_way=3, usual="schedule")),
@@ -37,7 +38,8 @@ def ticks(
 ) -> None:
     """List a job's ticks, newest first: the nearest to come (`claimed`: written ahead), then what was decided.
 
-    What was decided is claims, and skip records with their reasons; --limit counts these.
+    What was decided is claims, and skip records with their reasons; --limit counts these. `sexton explain JOB TICK`
+    tells all about one of them, and about an instant that is not in the list.
     """
     states = states_of(state)
     start = None if before is None else parse_instant(before, "--before")
@@ -47,6 +49,8 @@ def ticks(
         if states:
             empty = f"no tick of {job} is {' or '.join(sorted(state.word for state in states))}"
         print_rows(list(rows), output, _COLUMNS, empty=empty)
+    if output is Output.TABLE and sys.stdout.isatty():
+        print(f"\n`sexton explain {printable(job)} TICK` tells why one ran, or why it did not", file=sys.stderr)
 
 
 def _rows(

@@ -213,10 +213,12 @@ def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
             ),
         ),
     ]
-    if not totals.missed:
-        return [*lines, line("no tick was missed: claims had been written ahead")]
-    summary = f"{plural(totals.jobs, 'job')}, {decided_words(totals)}"
-    lines.append(line(summary))
+    if totals.missed:
+        lines.append(line(f"{plural(totals.jobs, 'job')}, {decided_words(totals)}"))
+    else:
+        lines.append(line("no tick was missed: claims had been written ahead"))
+    if (late := takeover.not_started).missed:
+        lines.append(line(f"later, claimed but not started: {plural(late.jobs, 'job')}, {decided_words(late)}"))
     if not detail.is_whole:
         lines.append(line((f"only the first {len(detail.decisions)} decisions are shown", WARN)))
     return lines
