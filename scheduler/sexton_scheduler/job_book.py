@@ -116,6 +116,13 @@ class JobBook:
         self._mark, self._cursor_mark = mark, cursor_mark
         return count
 
+    def start_over(self) -> None:
+        """Forget all jobs: the ledger is another than the one they were read from."""
+        for job_id in list(self._planner.jobs):
+            self._planner.drop(job_id)
+        self._to_read.clear()
+        self._mark, self._cursor_mark = None, 0
+
     def follow(self) -> None:
         """After it, the planner's jobs stand at the cursors that the last leader left: reads what has moved since the
         last time. A follower calls it now and then, so that its takeover costs little; a leader at its beginning, with

@@ -88,6 +88,7 @@ class NodeLoop:
         self._failures = 0
         self._unreached_from = 0.0
         self._said_aside = ""
+        self._place = ""  # where the ledger was when this node last looked
         self._away_at: float | None = None  # when the coordinator was last away
         self._is_done = False
         self._log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
@@ -135,7 +136,7 @@ class NodeLoop:
     def _look(self, woken: bool) -> None:
         elapsed = self._clock.elapsed()
         if woken or self._cluster is None or elapsed - self._looked_at >= self._look_every():
-            self._cluster = self._time.read_cluster()
+            self._cluster = self._mind_place(self._time.read_cluster())
             self._looked_at = elapsed
         poll = self._options.poll.total_seconds()
         if woken or self._refreshed_at is None or elapsed - self._refreshed_at >= poll:
@@ -150,6 +151,21 @@ class NodeLoop:
         if self._state.leading is None and elapsed - self._followed_at >= poll:
             self._book.follow()
             self._followed_at = elapsed
+
+    def _mind_place(self, cluster: ClusterState) -> ClusterState:
+        """Where the ledger was restored or promoted: have its numbers go on, and read all of it anew."""
+        if cluster.is_displaced:
+            moved = self._store.restores.settle(self._options.name)
+            if moved is not None:
+                held = dict(moved.held)
+                self._log.warning("ledger.moved", was=moved.was, here=moved.here, term=moved.term, held=held)
+            cluster = self._time.read_cluster()
+        if self._place and cluster.place != self._place:
+            self._book.start_over()
+            self._refreshed_at = None
+        self._place = cluster.place
+        self._planner.may_have_run_upto = cluster.may_have_run_upto
+        return cluster
 
     def _look_every(self) -> float:
         every = self._state.settings.session.total_seconds() / LOOKS_PER_SESSION

@@ -46,6 +46,7 @@ def preview_takeover(store: Store, settings: ClusterSettings) -> TakeoverPreview
     cluster = store.terms.cluster()
     now, hold_above = cluster.database_now, settings.catch_up_hold_above
     fired_before = store.ticks.pass_fired()
+    planner.may_have_run_upto = now if cluster.is_displaced else cluster.may_have_run_upto
     would_fire = planner.would_fire(now, Cause.TAKEOVER)
     missed_pass = planner.begin_pass(Cause.TAKEOVER, now, fired_before, hold_above)
     jobs: list[PreviewedJob] = []

@@ -115,22 +115,22 @@ def decide_missed(
     cause: Cause,
     force_hold: bool = False,
     punctual: timedelta = timedelta(0),
+    hold_detail: str = HOLD_ABOVE_DETAIL,
 ) -> MissedPlan:
     """Decide every undecided tick of ``job`` up to ``now`` (database time).
 
-    ``punctual``: where no undecided tick is older than this, none was missed, and all are live. Raises what the
-    job's schedule raises.
+    ``punctual``: where no undecided tick is older than this, none was missed, and all are live. ``hold_detail``: the
+    reason of ``force_hold``. Raises what the job's schedule raises.
     """
     pieces = list(_pieces(job, now, punctual))
     if not pieces:
         return MissedPlan(job.job_id, job.at)
-    outcomes = _outcomes(pieces, force_hold)
+    outcomes = _outcomes(pieces, hold_detail if force_hold else "")
     skips = _chain(job, outcomes)
-    fires = _fires(job, outcomes)
     return MissedPlan(
         job_id=job.job_id,
         upto=outcomes[-1].last,
-        fires=fires,
+        fires=_fires(job, outcomes),
         skips=skips,
         proposals=tuple(_proposals(outcomes, skips, now)),
         decision=_decision(job, outcomes, now, cause, force_hold),
@@ -219,8 +219,8 @@ def _aged(stretch: Stretch, now: datetime, live_after: datetime) -> Iterator[_Pi
 # --- rules ----------------------------------------------------------------------------------------
 
 
-def _outcomes(pieces: list[_Piece], force_hold: bool) -> list[_Outcome]:
-    """Apply the rules from the newest tick to the oldest; the result is oldest first."""
+def _outcomes(pieces: list[_Piece], held: str) -> list[_Outcome]:
+    """Apply the rules from the newest tick to the oldest; the result is oldest first. ``held``: why nothing fires."""
     newest_first: list[_Outcome] = []
     fired = 0
     newest_fire: datetime | None = None
@@ -236,7 +236,7 @@ def _outcomes(pieces: list[_Piece], force_hold: bool) -> list[_Outcome]:
         if ticks:
             fired += len(ticks)
             newest_fire = newest_fire or ticks[-1]
-            reason, detail = (SkipReason.HELD, HOLD_ABOVE_DETAIL) if force_hold else (None, "")
+            reason, detail = (SkipReason.HELD, held) if held else (None, "")
             newest_first.append(_Outcome(piece, ticks[-1], len(ticks), reason, detail, ticks))
         if rest := piece.count - len(ticks):
             end = ticks[0] - MICROSECOND if ticks else piece.upto

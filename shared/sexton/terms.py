@@ -62,6 +62,9 @@ class ClusterState:
     forced_to: str | None = None  # the node forced to lead; only while it is heard of and has the cluster's inputs
     has_lapsed_force: bool = False  # a force stands in the row whose node is not heard of, or may not lead
     clock_accepts: int = 0  # how often an operator has taken a jump of the clock for the truth
+    place: str = ""  # where the ledger was recorded to be; "" where that is not known
+    is_displaced: bool = False  # it is elsewhere now: restored or promoted, and not settled yet
+    may_have_run_upto: datetime | None = None  # undecided ticks up to here of jobs that run at most once: to be held
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sexton.claims import Origin
 from sexton.decisions import Cause, NewClaim, PlannedJob, RevisionInForce
-from sexton.missed_ticks import Fire, FireKind, MissedPlan, decide_missed
+from sexton.missed_ticks import HOLD_ABOVE_DETAIL, Fire, FireKind, MissedPlan, decide_missed
 from sexton.tick_view import END_OF_TIME, stretches
 from sexton_scheduler.core.tick_cache import TickCache
 
@@ -50,6 +50,7 @@ def plan_job(
     cause: Cause,
     force_hold: bool,
     punctual: timedelta,
+    hold_detail: str = HOLD_ABOVE_DETAIL,
 ) -> JobPlan:
     """Decide the job's ticks in ``(cursor, upto]``, at most ``room`` live ones; ``upto`` is not before ``now``.
 
@@ -63,7 +64,9 @@ def plan_job(
     claims: list[NewClaim] = []
     paced: tuple[Fire, ...] = ()
     if first is not None and _is_past(*first, now, punctual):
-        missed = decide_missed(job, now, cause=cause, force_hold=force_hold, punctual=punctual)
+        missed = decide_missed(
+            job, now, cause=cause, force_hold=force_hold, punctual=punctual, hold_detail=hold_detail
+        )
         decided = missed.upto
         claims = [claim_now(job.job_id, fire, now) for fire in missed.fires if not fire.is_paced]
         paced = tuple(fire for fire in missed.fires if fire.is_paced)

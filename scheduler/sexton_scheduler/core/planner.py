@@ -17,8 +17,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sexton.claims import OnWorkerLost
 from sexton.decisions import Cause, CommitResult, CursorMove, GrowingSkip, PlannedJob, SkipReason, TickBatch
-from sexton.missed_ticks import Fire, decide_missed
+from sexton.missed_ticks import HOLD_ABOVE_DETAIL, Fire, decide_missed
 from sexton_scheduler.core.fire_heap import FireHeap
 from sexton_scheduler.core.job_plan import JobPlan, claim_at, first_tick, plan_job
 from sexton_scheduler.core.job_table import JobTable
@@ -29,6 +30,8 @@ PUNCTUAL = timedelta(seconds=1)
 """A tick that its leader finds undecided no later than this was found when it fell due; it is live."""
 
 BATCH_ROWS = 1000
+
+MAY_HAVE_RUN_DETAIL = "held: may have run, for the ledger was restored or promoted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +101,16 @@ class Draft:
 
 
 class Planner:
-    """All jobs of the cluster and what each is due for next."""
+    """All jobs of the cluster and what each is due for next.
+
+    ``may_have_run_upto``: where the ledger was restored or promoted, until when claims may have been written that it
+    lacks. A job that must not run twice, and has undecided ticks up to there, has its missed ticks held.
+    """
 
     def __init__(self) -> None:
         self.jobs = JobTable()
         self.faults: dict[int, Quarantine] = {}
+        self.may_have_run_upto: datetime | None = None
         self._cache = TickCache()
         self._live = FireHeap()
         self._paused = FireHeap()
@@ -223,6 +231,7 @@ class Planner:
         cause, punctual = _rules_of(missed_pass)
         force_hold = missed_pass is not None and missed_pass.force_hold
         try:
+            is_doubted = self._is_doubted(job)
             while True:
                 plan = plan_job(
                     job,
@@ -231,7 +240,8 @@ class Planner:
                     upto=upto,
                     room=room,
                     cause=cause,
-                    force_hold=force_hold,
+                    force_hold=force_hold or is_doubted,
+                    hold_detail=MAY_HAVE_RUN_DETAIL if is_doubted else HOLD_ABOVE_DETAIL,
                     punctual=punctual,
                 )
                 if force_hold or missed_pass is None or not plan.fired or not missed_pass.holds(fired + plan.fired):
@@ -243,10 +253,21 @@ class Planner:
 
     def _count_fired(self, job: PlannedJob, now: datetime, cause: Cause) -> int:
         try:
-            return decide_missed(job, now, cause=cause, punctual=_punctual(cause)).fired
+            is_held = self._is_doubted(job)
+            return decide_missed(job, now, cause=cause, force_hold=is_held, punctual=_punctual(cause)).fired
         except Exception as error:  # invariant 9
             self._fault(job, error)
             return 0
+
+    def _is_doubted(self, job: PlannedJob) -> bool:
+        """Whether undecided ticks of the job may have run, and it must not run twice."""
+        upto = self.may_have_run_upto
+        if upto is None or job.at >= upto:
+            return False
+        if all(revision.firing.on_worker_lost is not OnWorkerLost.FAIL for revision in job.revisions):
+            return False
+        found = first_tick(job, self._cache, job.at)
+        return found is not None and found[0] <= upto
 
     def _place(self, job: PlannedJob) -> None:
         """Put the job's next tick into the heap it belongs to."""

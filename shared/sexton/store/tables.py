@@ -62,6 +62,8 @@ cluster = Table(
     Column("forced_to", Text),  # the node forced to lead; null once it is confirmed, or another led
     Column("clock_accepts", BigInteger, nullable=False, server_default="0"),  # grows with every `clock accept`
     Column("job_format", SmallInteger, nullable=False, server_default="1"),  # the youngest that a job ever needed
+    Column("place", Text, nullable=False, server_default=""),  # where the ledger is (`postgres.places`)
+    Column("may_have_run_upto", Instant),  # undecided ticks up to here of jobs that run at most once are to be held
     CheckConstraint("id = 1", name="one_cluster"),
 )
 

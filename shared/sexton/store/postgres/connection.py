@@ -67,6 +67,12 @@ class PostgresConnection:
         self._conninfo = _conninfo(options)
         self._open: GuardedConnection | None = None
         self._engine: Engine | None = None
+        self._admit: Callable[[psycopg.Connection[Any]], None] | None = None
+
+    def admit_by(self, admit: Callable[[psycopg.Connection[Any]], None]) -> None:
+        """From now on open a connection only where ``admit`` does not raise ``DatabaseUnreachable`` over it."""
+        self._admit = admit
+        self._drop()
 
     # --- for hot statements ---------------------------------------------------------------------------
 
@@ -167,7 +173,7 @@ class PostgresConnection:
     def _answering(self) -> Iterator[GuardedConnection]:
         try:
             if self._open is None or self._open.closed:
-                self._open = self._connect()
+                self._open = self._admitted(self._connect())
         except psycopg.Error as error:
             raise self._unreachable(error) from None
         connection = self._open
@@ -203,6 +209,15 @@ class PostgresConnection:
     def _connect(self) -> GuardedConnection:
         connection = GuardedConnection.connect(self._conninfo, autocommit=True)
         connection.answer_within = self.options.answer_within
+        return connection
+
+    def _admitted(self, connection: GuardedConnection) -> GuardedConnection:
+        if self._admit is not None:
+            try:
+                self._admit(connection)
+            except BaseException:
+                connection.close()
+                raise
         return connection
 
     def _connect_for_engine(self) -> psycopg.Connection[Any]:

@@ -17,10 +17,11 @@ from typing import Any
 import psycopg
 
 from sexton.cursor_moves import CursorStep
+from sexton.store.postgres import places
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS
 from sexton.store.postgres.edit_writes import CHANGES_LOCK, NUMBER
-from sexton.store.protocol.restores import CursorStands
+from sexton.store.protocol.restores import CursorStands, LedgerMoved
 from sexton.store.read_cursors import read_stands
 
 _AT_ONCE = 500
@@ -105,6 +106,9 @@ class PostgresRestores:
 
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
+
+    def settle(self, node: str) -> LedgerMoved | None:
+        return places.settle(self._connection, node)
 
     def cursor_stands(self, to: datetime | None = None, job_ids: Sequence[int] | None = None) -> CursorStands:
         with self._connection.autocommit() as connection:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from sexton.clock import Wakeup
+from sexton.store.postgres import places
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edits import PostgresEdits
 from sexton.store.postgres.grants import PostgresGrants
@@ -41,6 +42,7 @@ class PostgresStore:
 
     @cached_property
     def grants(self) -> PostgresGrants:
+        self.connection.admit_by(places.admit)
         return PostgresGrants(self.connection)
 
     @cached_property

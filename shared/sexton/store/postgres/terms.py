@@ -19,6 +19,7 @@ from sexton.errors import DatabaseUnreachable
 from sexton.inputs import id_without_holidays
 from sexton.store.cluster_rows import check_coordinator, node_values
 from sexton.store.postgres.connection import PostgresConnection
+from sexton.store.postgres.places import in_place, place_of
 from sexton.terms import (
     ClusterState,
     Confirmation,
@@ -35,7 +36,8 @@ CAN_BE_FORCED = "n.seen_at > clock_timestamp() - interval '15 s' AND n.inputs_id
 
 _CLUSTER = f"""
 SELECT c.cluster_id, c.term, c.leader, c.leader_since, c.elected_by, c.strategy, c.coordinator, c.halted, c.inputs_id,
-       c.resign_requested, c.clock_accepts, n.name AS forced_to,
+       c.resign_requested, c.clock_accepts, c.place, NOT {in_place("c")} AND NOT pg_is_in_recovery() AS is_displaced,
+       c.may_have_run_upto, n.name AS forced_to,
        c.forced_to IS NOT NULL AND n.name IS NULL AS has_lapsed_force, clock_timestamp() AS database_now
 FROM cluster c LEFT JOIN nodes n ON n.name = c.forced_to AND {CAN_BE_FORCED}
 WHERE c.id = 1
@@ -57,16 +59,16 @@ UPDATE revisions SET inputs_id = c.inputs_id FROM cluster c WHERE c.id = 1 AND r
 """
 
 # `patience` stands before the lock: the UPDATE cannot start without its row.
-_TAKE = """
+_TAKE = f"""
 WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '1000', true) AS milliseconds),
  held AS MATERIALIZED (
   SELECT c.term, c.leader, c.predecessor, c.left_at FROM cluster c, patience p
   WHERE c.id = 1 AND c.term = %(expected)s AND p.milliseconds IS NOT NULL
-    AND (%(elected_by)s <> 'forced' OR c.forced_to = %(node)s) FOR UPDATE OF c),
+    AND (%(elected_by)s <> 'forced' OR c.forced_to = %(node)s) AND {in_place("c")} FOR UPDATE OF c),
  last_beat AS MATERIALIZED (SELECT at FROM heartbeat WHERE id = 1),
  taken AS (
   UPDATE cluster c SET term = c.term + 1, leader = %(node)s, leader_since = clock_timestamp(),
-    elected_by = %(elected_by)s, predecessor = NULL, left_at = NULL, resign_requested = false,
+    elected_by = %(elected_by)s, predecessor = NULL, left_at = NULL, resign_requested = false, place = {place_of("c")},
     forced_to = CASE WHEN %(elected_by)s = 'forced' THEN c.forced_to END
   FROM held WHERE c.id = 1 AND c.term = %(expected)s
   RETURNING c.term, c.leader_since AS taken_at, coalesce(held.leader, held.predecessor) AS predecessor,
@@ -90,7 +92,7 @@ WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '1000', true) A
   SELECT taken_at, %(node)s, 'term.taken', jsonb_build_object('term', term, 'elected_by', %(elected_by)s::text,
     'predecessor', predecessor, 'predecessor_ended', predecessor_ended)::text FROM taken)
 SELECT term, taken_at, predecessor, predecessor_ended, gap_from, pg_notify('sexton_jobs', '') FROM taken
-"""
+"""  # noqa: S608 - the parts are constants
 
 # The roots of the queue before the cluster row that a takeover waits in, and only those that sit there.
 _TERMINATE_BLOCKERS = """
@@ -126,12 +128,13 @@ WITH ended AS MATERIALIZED (
 SELECT pg_notify('sexton_jobs', '') FROM done
 """  # noqa: S608 - the parts are constants of this file
 
-_BEAT = """
+_BEAT = f"""
 WITH before AS MATERIALIZED (SELECT confirmation FROM heartbeat WHERE id = 1 AND term = %(term)s),
  beaten AS (
   UPDATE heartbeat SET counter = counter + 1, at = clock_timestamp(), confirmation = %(confirmation)s,
     timeline = substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
-  WHERE id = 1 AND term = %(term)s RETURNING at),
+  WHERE id = 1 AND term = %(term)s AND EXISTS (SELECT 1 FROM cluster c WHERE c.id = 1 AND {in_place("c")})
+  RETURNING at),
  told AS (
   INSERT INTO events (at, actor, action, detail)
   SELECT beaten.at, c.leader, 'leader.confirmation', jsonb_build_object('term', c.term, 'from', before.confirmation,
@@ -139,7 +142,7 @@ WITH before AS MATERIALIZED (SELECT confirmation FROM heartbeat WHERE id = 1 AND
   FROM beaten, before, cluster c
   WHERE c.id = 1 AND c.term = %(term)s AND c.leader IS NOT NULL AND before.confirmation <> %(confirmation)s)
 SELECT (SELECT term FROM cluster WHERE id = 1) = %(term)s FROM beaten
-"""
+"""  # noqa: S608 - the parts are constants
 
 _HEARTBEAT = "SELECT term, counter, at, confirmation FROM heartbeat WHERE id = 1"
 

@@ -21,13 +21,14 @@ from sexton.claims import OnWorkerLost, Origin
 from sexton.decisions import CommitResult, TickBatch
 from sexton.job_rules import FiringRules
 from sexton.store.postgres.connection import PostgresConnection
+from sexton.store.postgres.places import in_place
 
-FENCE = """fence AS (
+FENCE = f"""fence AS (
   SELECT term = %(term)s AS is_current, term = %(term)s AND NOT halted AS may_write
-  FROM cluster WHERE id = 1 AND strategy = 'leader' FOR SHARE),
+  FROM cluster WHERE id = 1 AND strategy = 'leader' AND {in_place()} FOR SHARE),
  race AS (
   SELECT term = %(term)s AS is_current, term = %(term)s AND NOT halted AS may_write
-  FROM cluster WHERE id = 1 AND strategy = 'race')"""
+  FROM cluster WHERE id = 1 AND strategy = 'race' AND {in_place()})"""  # noqa: S608 - constants
 MAY_WRITE = "EXISTS (SELECT 1 FROM fence WHERE may_write UNION ALL SELECT 1 FROM race WHERE may_write)"
 
 _IS_MOVED = "(d.job_id IN (SELECT job_id FROM moved)) IS TRUE"

@@ -19,8 +19,29 @@ class CursorStands:
     stands: tuple[CursorStand, ...]  # by name
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerMoved:
+    """What settling the ledger in its new place did. ``held``: jobs by name, and how many of their claims are held
+    since they may have run."""
+
+    was: str
+    here: str
+    term: int
+    token: int
+    held: tuple[tuple[str, int], ...]
+
+
 class RestoreStore(Protocol):
-    """Cursors as operators set them."""
+    """Cursors as operators set them, and the ledger found elsewhere than where it was."""
+
+    def settle(self, node: str) -> LedgerMoved | None:
+        """Where the ledger was promoted or restored (``ClusterState.is_displaced``): terms and tokens jump by 10^6,
+        and what may have run already of jobs that must not run twice is held, each job in a proposal.
+
+        Due claims of all jobs are held where they are more than ``catch_up.hold_above``. Until then no leader writes
+        and nothing is granted. Recorded in events. None: another node was first, or nothing has moved. SQLite: None.
+        """
+        ...
 
     def cursor_stands(self, to: datetime | None = None, job_ids: Sequence[int] | None = None) -> CursorStands:
         """The cursors of these jobs (None: of all that are not retired, or retired with ticks undecided).

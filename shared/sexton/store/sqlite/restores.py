@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sexton.cursor_moves import CursorStep
 from sexton.store.protocol import Channel
-from sexton.store.protocol.restores import CursorStands
+from sexton.store.protocol.restores import CursorStands, LedgerMoved
 from sexton.store.read_cursors import read_stands
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
@@ -45,6 +45,10 @@ class SqliteRestores:
 
     def __init__(self, connection: SqliteConnection) -> None:
         self._connection = connection
+
+    def settle(self, node: str) -> LedgerMoved | None:
+        """None: a SQLite file has no place, and is restored while nothing runs."""
+        return None
 
     def cursor_stands(self, to: datetime | None = None, job_ids: Sequence[int] | None = None) -> CursorStands:
         with self._connection.reading() as reading:

@@ -59,7 +59,8 @@ def _races() -> None:
 
 
 def _restores() -> None:
-    pass
+    op.add_column("cluster", sa.Column("place", sa.Text(), server_default="", nullable=False))
+    op.add_column("cluster", sa.Column("may_have_run_upto", _INSTANT))
 
 
 def _alerts() -> None:
