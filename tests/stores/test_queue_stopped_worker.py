@@ -8,9 +8,9 @@ from datetime import timedelta
 from sexton.claims import Overlap, State
 from sexton.store import open_store
 from sexton.store.protocol import RunResult, StepRequest, StoreOptions
-from tests.stores.test_grants_stopped_worker import LIMIT_SECONDS, Child, Housekeeper
 from tests.support.claim_rows import MINUTE, START, ClaimRows, claim_values, now
 from tests.support.queue_rows import limit
+from tests.support.stopped_workers import LIMIT_SECONDS, Housekeeper, StoppedWorkers
 from tests.support.waiting import eventually
 
 LEASE = timedelta(seconds=30)
@@ -29,23 +29,16 @@ def test_a_limited_queue_is_pulled_while_a_worker_is_stopped_at_its_gate(postgre
             claim_values(stop, START + number * MINUTE, queue=queue, overlap=int(Overlap.ALLOW))
             for number in range(CLAIMS)
         )
-    children: list[Child] = []
-    try:
+    with closing(rows), StoppedWorkers(postgres_ledger) as stopped:
         with Housekeeper(postgres_ledger) as housekeeper:
             for stop in STOPS:
-                children.append(Child(postgres_ledger, stop))
-                eventually(children[-1].has_stopped, within=LIMIT_SECONDS, what=f"stopped behind {stop}")
+                stopped.start(stop)
             drain(postgres_ledger, rows, queues)
-            assert all(child.has_stopped() for child in children), "others went on while they stayed stopped"
+            assert stopped.stand_still(), "others went on while they stayed stopped"
             assert housekeeper.terminated >= len(STOPS) - 1, "they held the gate"
-        for child in children:
-            said = child.go_on()
+        for said in stopped.go_on():
             assert said == "unreachable" or said.startswith("accepted"), said
         assert rows.states() == {State.SUCCEEDED: CLAIMS * len(STOPS)}
-    finally:
-        for child in children:
-            child.end()
-        rows.close()
 
 
 def drain(url: str, rows: ClaimRows, queues: tuple[str, ...]) -> None:

@@ -1,10 +1,11 @@
-"""A worker process that stops itself (SIGSTOP) after so many messages to PostgreSQL of one step, for tests.
+"""Worker processes that stop themselves (SIGSTOP) after so many messages to PostgreSQL of one step, for tests.
 
-    python -m tests.support.stopping_worker URL STATEMENTS
+    python -m tests.support.stopping_worker URL
 
-It pulls once from the queue `queue-STATEMENTS`, then takes a second step with the results of the first, in which it
-stops behind its STATEMENTS-th statement (counted from 1). When it is continued it prints one line: `accepted N of M`
-or `unreachable`.
+For each number of STATEMENTS that comes in on a line it forks a worker and prints `started STATEMENTS PID`. That worker
+pulls once from the queue `queue-STATEMENTS`, then takes a second step with the results of the first, in which it
+stops behind its STATEMENTS-th statement (counted from 1). When it is continued it prints one line: `ended STATEMENTS
+accepted N of M` or `ended STATEMENTS unreachable`. All are forked from one program, so that ten cost no more than one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,23 @@ LEASE = timedelta(seconds=3)
 ROOM = 7
 
 
-def main(url: str, statements: int) -> None:
+def tell(line: str) -> None:
+    """In one write: several processes share the pipe."""
+    os.write(1, f"{line}\n".encode())
+
+
+def main(url: str) -> None:
+    for line in sys.stdin:
+        statements = int(line)
+        pid = os.fork()
+        if pid == 0:
+            tell(f"ended {statements} {work(url, statements)}")
+            os._exit(0)
+        tell(f"started {statements} {pid}")
+
+
+def work(url: str, statements: int) -> str:
+    """Step, stop, and say in the end what became of the step."""
     store = open_store(StoreOptions(url))
     worker_id, queues = 100 + statements, (f"queue-{statements}",)
     pulled = store.grants.step(StepRequest(worker_id, queues, ROOM, LEASE, 100))
@@ -38,9 +55,8 @@ def main(url: str, statements: int) -> None:
     try:
         step = store.grants.step(StepRequest(worker_id, queues, ROOM, LEASE, 100, results))
     except DatabaseUnreachable:
-        print("unreachable")  # noqa: T201 - what the test reads
-        return
-    print(f"accepted {len(step.accepted)} of {len(results)}")  # noqa: T201 - what the test reads
+        return "unreachable"
+    return f"accepted {len(step.accepted)} of {len(results)}"
 
 
 def stop_behind(statements: int) -> None:
@@ -60,4 +76,4 @@ def stop_behind(statements: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1])
