@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -22,13 +20,12 @@ from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, Grant, JobChange, RunResult, StepRequest, Store, StoreOptions
 from tests.support.claim_rows import MINUTE, START, ClaimRows, claim_values, now
 from tests.support.leader_scene import create, definition, rows
+from tests.support.racing import UNENDED, Work, race
 
 WORKERS = 16
 LEASE = timedelta(minutes=10)
-LIMIT_SECONDS = 120
 CLAIMS_EACH = 30
 MOST = 4  # the highest limit of the key whose limit changes
-UNENDED = {State.READY, State.PARKED, State.RUNNING}
 OVERLAPS = (Overlap.QUEUE, Overlap.SKIP, Overlap.QUEUE, Overlap.REPLACE)
 
 Key = tuple[int, datetime]
@@ -61,30 +58,9 @@ class GroupRace:
 
     def run(self) -> None:
         """Let them race until every claim has ended."""
-        works: list[tuple[Callable[[Store, int], None], int]] = [
-            (self._work, number) for number in range(1, WORKERS + 1)
-        ]
+        works: list[tuple[Work, int]] = [(self._work, number) for number in range(1, WORKERS + 1)]
         works += [(self._keep_house, 0), (self._edit, 0)]
-        threads = [threading.Thread(target=self._guarded, args=work) for work in works]
-        for thread in threads:
-            thread.start()
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while not self.over.wait(0.05) and time.monotonic() < deadline:
-            if not UNENDED & set(self.rows.states()):
-                self.over.set()
-        self.over.set()
-        for thread in threads:
-            thread.join()
-
-    def _guarded(self, work: Callable[[Store, int], None], number: int) -> None:
-        store = open_store(StoreOptions(self.url, answer_within=60))
-        try:
-            work(store, number)
-        except BaseException as error:
-            self.errors.append(error)
-            self.over.set()
-        finally:
-            store.close()
+        self.errors = race(self.url, self.rows, works, self.over)
 
     # --- workers ------------------------------------------------------------------------------------
 

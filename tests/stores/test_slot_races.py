@@ -9,26 +9,23 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 
 from sexton.claims import Origin, Overlap, State
-from sexton.store import open_store
 from sexton.store.postgres import pull
-from sexton.store.protocol import Grant, RunResult, StepRequest, Store, StoreOptions
+from sexton.store.protocol import Grant, RunResult, StepRequest, Store
 from tests.support.claim_rows import MINUTE, START, ClaimRows, claim_values, now
 from tests.support.postgres import PostgresServer
+from tests.support.racing import UNENDED, Work, race
 
 WORKERS = 16
 LEASE = timedelta(minutes=10)
-LIMIT_SECONDS = 120
 ROUNDS = 12
-UNENDED = {State.READY, State.PARKED, State.RUNNING}
 
 
 @pytest.fixture
@@ -69,27 +66,9 @@ class Race:
 
     def run(self) -> None:
         """Let the workers and two housekeepers race until every claim has ended."""
-        threads = [threading.Thread(target=self._guarded, args=(self._work, number)) for number in range(WORKERS)]
-        threads += [threading.Thread(target=self._guarded, args=(self._keep_house, number)) for number in range(2)]
-        for thread in threads:
-            thread.start()
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while not self.over.wait(0.05) and time.monotonic() < deadline:
-            if not UNENDED & set(self.rows.states()):
-                self.over.set()
-        self.over.set()
-        for thread in threads:
-            thread.join()
-
-    def _guarded(self, work: Callable[[Store, int], None], number: int) -> None:
-        store = open_store(StoreOptions(self.url, answer_within=60))
-        try:
-            work(store, number)
-        except BaseException as error:
-            self.errors.append(error)
-            self.over.set()
-        finally:
-            store.close()
+        works: list[tuple[Work, int]] = [(self._work, number) for number in range(WORKERS)]
+        works += [(self._keep_house, number) for number in range(2)]
+        self.errors = race(self.url, self.rows, works, self.over)
 
     def _work(self, store: Store, number: int) -> None:
         draw = random.Random(number)
