@@ -34,6 +34,7 @@ class Cause(StrEnum):
     TAKEOVER = "takeover"
     LATE_LEADER = "late leader"  # database outage, sleeping machine, long pause of the same leader
     NOT_STARTED = "claimed but not started"
+    RESUMED = "resumed"  # what fell due in a pause, on request
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _ACTIONS = {
     ChangeKind.RETIRE: "job.retired",
     ChangeKind.PAUSE: "job.paused",
     ChangeKind.RESUME: "job.resumed",
+    ChangeKind.SKIP: "job.skips_named",
 }
 
 
@@ -42,6 +43,7 @@ class JobState:
     is_paused: bool
     pause_reason: str | None
     is_retired: bool
+    is_paused_with_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class NewRevision:
 
 @dataclass(frozen=True, slots=True)
 class PlannedEdit:
-    """One job's part of an edit. ``pauses`` is the reason of the pause that begins at E, None if none does."""
+    """One job's part of an edit. ``pauses`` is the reason of the pause that begins at E, None if none does; ``keeps``
+    that of one which began with the pause of all and is the job's own from now on."""
 
     kind: ChangeKind
     job_id: int
@@ -67,6 +70,8 @@ class PlannedEdit:
     pauses: str | None
     resumes: bool
     why: str
+    keeps: str | None = None
+    with_all: bool = False  # a part of the pause of all jobs, or of its end
 
     @property
     def creates(self) -> bool:
@@ -77,8 +82,13 @@ class PlannedEdit:
         return self.kind is ChangeKind.RETIRE
 
     @property
+    def comes_to_run(self) -> bool:
+        """Whether a definition that was applied makes it run from now on."""
+        return self.pauses is None and (self.creates or (self.kind is ChangeKind.REVISE and self.resumes))
+
+    @property
     def lifts_quarantine(self) -> bool:
-        return self.kind in (ChangeKind.RESUME, ChangeKind.REVISE)
+        return self.kind is ChangeKind.REVISE or (self.kind is ChangeKind.RESUME and not self.with_all)
 
     @property
     def name_key(self) -> str:
@@ -177,7 +187,7 @@ def _plan_change(change: JobChange, states: Mapping[int, JobState], made: NewRev
         check_revision(state.job_id, state.name, state.revision, state.is_retired, change.expected_revision)
     if state is None or state.is_retired:
         raise NotFound(f"there is no job with id {change.job_id} any more", hint="`sexton jobs` lists what there is")
-    name, revision, new_revision, pauses, resumes = state.name, state.revision, None, None, False
+    name, revision, new_revision, pauses, resumes, keeps = state.name, state.revision, None, None, False, None
     match change.kind:
         case ChangeKind.REVISE:
             definition = _definition_of(change)
@@ -185,12 +195,27 @@ def _plan_change(change: JobChange, states: Mapping[int, JobState], made: NewRev
             new_revision = _new_revision(definition, definition.hash_seed or state.hash_seed, made)
             if not definition.enabled and not state.is_paused:
                 pauses = PAUSED_BY_FILE
-            resumes = definition.enabled and state.is_paused and state.pause_reason == PAUSED_BY_FILE
+            if not definition.enabled and state.is_paused_with_all:
+                keeps = PAUSED_BY_FILE
+            by_file = state.pause_reason == PAUSED_BY_FILE and not state.is_paused_with_all
+            resumes = definition.enabled and state.is_paused and by_file
         case ChangeKind.PAUSE:
             pauses = None if state.is_paused else change.why
+            keeps = change.why if state.is_paused_with_all and not change.with_all else None
         case ChangeKind.RESUME | ChangeKind.RETIRE:
-            resumes = state.is_paused
-    return PlannedEdit(change.kind, state.job_id, name, revision, new_revision, pauses, resumes, change.why)
+            resumes = state.is_paused_with_all if change.with_all else state.is_paused
+    return PlannedEdit(
+        kind=change.kind,
+        job_id=state.job_id,
+        name=name,
+        revision=revision,
+        new_revision=new_revision,
+        pauses=pauses,
+        resumes=resumes,
+        why=change.why,
+        keeps=keeps,
+        with_all=change.with_all,
+    )
 
 
 def _definition_of(change: JobChange) -> JobDefinition:

@@ -303,6 +303,7 @@ skips = Table(
     Column("named_by", Text),  # who asked for this one tick not to run (skip-next); it may lie ahead of now
     PrimaryKeyConstraint("job_id", "after"),
 )
+Index("skips_named", skips.c.job_id, skips.c.upto, **where("named_by IS NOT NULL"))
 
 takeovers = Table(
     "takeovers",

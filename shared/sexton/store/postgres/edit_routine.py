@@ -5,7 +5,8 @@
 3. lock the ready claims of origin `schedule` after the cut: no worker takes one of them from here on;
 4. in a new statement, which sees what was committed before the locks were had: E := the cut, or the newest claim
    after it that a worker has or had, or the end of a skip record that was decided a moment ahead of the cut;
-5. delete the claims after E that nobody ever had, step the cursors back to E, raise their `seq`;
+5. delete the claims after E that nobody ever had, and the skip records of ticks that were named ahead; step the
+   cursors back to E, raise their `seq`;
 6. the old revision's interval ends at E, the new one's begins there.
 
 Why so many: with fewer, ticks are lost or doubled. Without step 3 a worker takes a claim between 4 and 5, and its tick
@@ -39,7 +40,7 @@ EFFECTIVE_AT = """
 SELECT j.job_id, greatest(%(cut)s::timestamptz,
   (SELECT max(c.scheduled_at) FROM claims c WHERE c.job_id = j.job_id AND c.scheduled_at > %(cut)s AND c.origin = 0
      AND (c.state <> 0 OR c.attempt > 0)),
-  (SELECT s.upto FROM skips s WHERE s.job_id = j.job_id ORDER BY s.after DESC LIMIT 1))
+  (SELECT s.upto FROM skips s WHERE s.job_id = j.job_id AND s.named_by IS NULL ORDER BY s.after DESC LIMIT 1))
 FROM unnest(%(job_ids)s::bigint[]) j(job_id)
 """
 WITHDRAW = """
@@ -48,6 +49,8 @@ WITH effective AS (SELECT * FROM unnest(%(job_ids)s::bigint[], %(effective)s::ti
   DELETE FROM claims c USING effective e
   WHERE c.job_id = e.job_id AND c.scheduled_at > e.at AND c.origin = 0 AND c.state = 0 AND c.attempt = 0
   RETURNING c.job_id),
+ unnamed AS (
+  DELETE FROM skips s USING effective e WHERE s.job_id = e.job_id AND s.named_by IS NOT NULL AND s.upto > e.at),
  stepped AS (
   UPDATE cursors c SET at = least(c.at, e.at), seq = c.seq + 1 FROM effective e WHERE c.job_id = e.job_id)
 SELECT job_id, count(*) FROM gone GROUP BY job_id

@@ -104,8 +104,35 @@ WITH resumed AS (SELECT * FROM unnest(%(job_ids)s::bigint[], %(effective)s::time
   FROM claim l JOIN allowance a USING (job_id)
   WHERE c.job_id = l.job_id AND c.scheduled_at = l.scheduled_at AND c.revision = a.revision),
  marked AS (
-  UPDATE jobs j SET paused_at = NULL, paused_by = NULL, pause_reason = NULL FROM resumed r WHERE j.job_id = r.job_id)
+  UPDATE jobs j SET paused_at = NULL, paused_by = NULL, pause_reason = NULL, paused_with_all = false
+  FROM resumed r WHERE j.job_id = r.job_id)
 UPDATE pauses p SET until = r.at FROM resumed r WHERE p.job_id = r.job_id AND p.until IS NULL
+"""
+# A job that was paused with all, and is to stay paused when all are resumed.
+_KEEP = """
+WITH kept AS (SELECT * FROM unnest(%(job_ids)s::bigint[], %(reasons)s::text[]) k(job_id, why)),
+ marked AS (
+  UPDATE jobs j SET paused_by = %(actor)s, pause_reason = k.why, paused_with_all = false FROM kept k
+  WHERE j.job_id = k.job_id)
+UPDATE pauses p SET who = %(actor)s, why = k.why FROM kept k WHERE p.job_id = k.job_id AND p.until IS NULL
+"""
+_PAUSED_WITH_ALL = "UPDATE jobs SET paused_with_all = true WHERE job_id = ANY (%(job_ids)s::bigint[])"
+# While all are paused, so is what comes to run by an edit of definitions. After the number of this edit was drawn: a
+# pause of all that commits later sees this job, one that committed is seen here.
+_JOIN_PAUSE = """
+WITH pause AS (
+  SELECT n.job_id, n.at, s.who, s.why
+  FROM unnest(%(job_ids)s::bigint[], %(effective)s::timestamptz[]) n(job_id, at) JOIN jobs j ON j.job_id = n.job_id,
+    pause_of_all s
+  WHERE s.id = 1 AND j.paused_at IS NULL),
+ blocked AS (
+  UPDATE claims c SET blocked = true FROM pause p
+  WHERE c.job_id = p.job_id AND c.state IN (0, 1, 2) AND c.origin <> 4),
+ marked AS (
+  UPDATE jobs j SET paused_at = p.at, paused_by = p.who, pause_reason = p.why, paused_with_all = true FROM pause p
+  WHERE j.job_id = p.job_id)
+INSERT INTO pauses (job_id, since, who, why) SELECT * FROM pause
+ON CONFLICT (job_id, since) DO UPDATE SET until = NULL, who = excluded.who, why = excluded.why
 """
 _LIFT_QUARANTINE = """
 UPDATE jobs SET quarantined_at = NULL, quarantine_reason = NULL
@@ -154,9 +181,12 @@ class EditWrites:
         self._run(_INSERT_REVISIONS, [edit for edit in self._edits if edit.new_revision])
         self._run(_RESUME, [edit for edit in self._edits if edit.resumes])
         self._run(_PAUSE, [edit for edit in self._edits if edit.pauses is not None])
+        self._run(_PAUSED_WITH_ALL, [edit for edit in self._edits if edit.pauses is not None and edit.with_all])
+        self._run(_KEEP, [edit for edit in self._edits if edit.keeps is not None])
         self._run(_LIFT_QUARANTINE, [edit for edit in self._edits if edit.lifts_quarantine])
         self._record(withdrawn)
         self._run(NUMBER, self._edits)
+        self._run(_JOIN_PAUSE, [edit for edit in self._edits if edit.comes_to_run])
         made_ready = write_groups(self._connection, self._edits)
         self._connection.execute("SELECT pg_notify('sexton_jobs', '')")
         if made_ready or any(edit.resumes for edit in self._edits):
@@ -169,7 +199,7 @@ class EditWrites:
         texts = {
             "names": [edit.name for edit in edits],
             "keys": [edit.name_key for edit in edits],
-            "reasons": [edit.pauses or "" for edit in edits],
+            "reasons": [edit.pauses or edit.keeps or "" for edit in edits],
             "seeds": [revision.hash_seed for revision in revisions],
             "definitions": [revision.definition for revision in revisions],
             "schedules": [revision.schedule for revision in revisions],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ _SEEDS = "SELECT job_id, hash_seed FROM jobs WHERE job_id = ANY (%(job_ids)s::bi
 # Locked before any claim is chosen by its state: a claim that a rerun makes ready at this moment is seen by that, or
 # written with what this edit makes of the job (`operations`).
 _LOCK_STATES = """
-SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL
+SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL, paused_with_all
 FROM jobs WHERE job_id = ANY (%(job_ids)s::bigint[]) ORDER BY job_id FOR NO KEY UPDATE
 """
 # After the number of this edit was drawn: every edit that committed is in this statement's snapshot, and those that
@@ -124,6 +124,13 @@ INSERT INTO events (at, actor, action, job_id, detail) VALUES (clock_timestamp()
 _TRIGGER_TRIES = 20
 
 
+AlsoWrites = Callable[[psycopg.Connection[Any], Mapping[int, datetime]], None]
+
+
+def _nothing(connection: psycopg.Connection[Any], effective_at: Mapping[int, datetime]) -> None:
+    """What most edits write beside."""
+
+
 class _Prepared(NamedTuple):
     """An edit as far as it is known before any lock is held."""
 
@@ -145,6 +152,15 @@ class PostgresEdits:
     def edit(
         self, changes: Sequence[JobChange], actor: str, conditions: EditConditions | None = None
     ) -> tuple[ChangeDone, ...]:
+        return self.edit_also(changes, actor, conditions, _nothing)
+
+    def edit_also(
+        self, changes: Sequence[JobChange], actor: str, conditions: EditConditions | None, also: AlsoWrites
+    ) -> tuple[ChangeDone, ...]:
+        """``edit``, and in its transaction what ``also`` writes, given the connection and E of each job.
+
+        What ``also`` raises undoes the edit; where locks are not had it is called again.
+        """
         job_ids = edited_ids(changes)
         created = sum(change.kind is ChangeKind.CREATE for change in changes)
         # Before any lock is held, and outside of the transaction, which the server ends where the client takes long. A
@@ -155,14 +171,16 @@ class PostgresEdits:
         prepared = _Prepared(changes, job_ids, new_ids, new_revisions(changes, seeds), format_of_changes(changes))
         try:
             return self._connection.retrying(
-                lambda: self._edit(prepared, actor, conditions or EditConditions()), "this edit"
+                lambda: self._edit(prepared, actor, conditions or EditConditions(), also), "this edit"
             )
         except errors.UniqueViolation as violation:
             raise self._told_by_whom(self._name_taken(changes, violation)) from None
         except MovedOn as error:
             raise self._told_by_whom(error) from None
 
-    def _edit(self, prepared: _Prepared, actor: str, conditions: EditConditions) -> tuple[ChangeDone, ...]:
+    def _edit(
+        self, prepared: _Prepared, actor: str, conditions: EditConditions, also: AlsoWrites
+    ) -> tuple[ChangeDone, ...]:
         job_ids, new_ids = prepared.job_ids, prepared.new_ids
         with self._connection.transaction(LIMITS) as connection:
             row = connection.execute("SELECT cluster_id, inputs_id FROM cluster WHERE id = 1").fetchone()
@@ -181,6 +199,7 @@ class PostgresEdits:
                 effective_at |= routine.effective_at(cut)
                 withdrawn = routine.withdraw({job_id: effective_at[job_id] for job_id in job_ids})
             EditWrites(connection, edits, effective_at, actor).write(withdrawn)
+            also(connection, effective_at)
             # The writes took the lock that lets edits commit one after the other: nobody moves on behind this.
             _check_unchanged(connection, conditions.unchanged)
         return tuple(edit.done(effective_at[edit.job_id], withdrawn.get(edit.job_id, 0)) for edit in edits)

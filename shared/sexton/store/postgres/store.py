@@ -8,6 +8,7 @@ from functools import cached_property
 
 from sexton.clock import Wakeup
 from sexton.store.postgres import places
+from sexton.store.postgres.backfills import PostgresBackfills
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edits import PostgresEdits
 from sexton.store.postgres.grants import PostgresGrants
@@ -16,6 +17,7 @@ from sexton.store.postgres.listening import PostgresListener
 from sexton.store.postgres.operations import PostgresOperations
 from sexton.store.postgres.outputs import PostgresOutputs
 from sexton.store.postgres.restores import PostgresRestores
+from sexton.store.postgres.pauses import PostgresPauses
 from sexton.store.postgres.terms import PostgresTerms
 from sexton.store.postgres.ticks import PostgresTicks
 from sexton.store.protocol import Channel, Listener
@@ -52,6 +54,14 @@ class PostgresStore:
     @cached_property
     def holds(self) -> PostgresHolds:
         return PostgresHolds(self.connection)
+
+    @cached_property
+    def backfills(self) -> PostgresBackfills:
+        return PostgresBackfills(self.connection)
+
+    @cached_property
+    def pauses(self) -> PostgresPauses:
+        return PostgresPauses(self.connection)
 
     @cached_property
     def outputs(self) -> PostgresOutputs:

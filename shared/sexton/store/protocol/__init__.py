@@ -24,6 +24,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from sexton.clock import Wakeup
+from sexton.store.protocol.backfills import BackfillStore
 from sexton.store.protocol.edits import (
     ChangeDone,
     ChangeKind,
@@ -55,6 +56,7 @@ from sexton.store.protocol.operations import (
 )
 from sexton.store.protocol.outputs import OutputStore
 from sexton.store.protocol.restores import CursorStands, RestoreStore
+from sexton.store.protocol.pauses import AllChanged, PauseOfAll, PauseStore
 from sexton.store.protocol.terms import TermStore
 from sexton.store.protocol.ticks import (
     CursorsRead,
@@ -69,7 +71,9 @@ from sexton.store.protocol.ticks import (
 from sexton.store.reads import LedgerReader
 
 __all__ = [
+    "AllChanged",
     "Approval",
+    "BackfillStore",
     "ChangeDone",
     "ChangeKind",
     "Channel",
@@ -93,6 +97,8 @@ __all__ = [
     "Listener",
     "OperationStore",
     "OutputStore",
+    "PauseOfAll",
+    "PauseStore",
     "Renewal",
     "Requeued",
     "Rerun",
@@ -148,6 +154,12 @@ class Store(Protocol):
 
     @property
     def holds(self) -> HoldStore: ...
+
+    @property
+    def backfills(self) -> BackfillStore: ...
+
+    @property
+    def pauses(self) -> PauseStore: ...
 
     @property
     def outputs(self) -> OutputStore: ...

@@ -20,6 +20,7 @@ class ChangeKind(StrEnum):
     RETIRE = "retire"
     PAUSE = "pause"
     RESUME = "resume"  # also lifts a quarantine
+    SKIP = "skip"  # names ticks ahead that are not to run, or takes that back: `backfills.skip_ahead`
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class JobChange:
     definition: JobDefinition | None = None
     expected_revision: int | None = None  # REVISE and RETIRE: refuse if the job has moved on
     why: str = ""
+    with_all: bool = False  # PAUSE and RESUME: as a part of the pause of all jobs (`pauses`)
 
 
 @dataclass(frozen=True, slots=True)

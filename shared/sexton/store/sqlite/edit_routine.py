@@ -13,11 +13,12 @@ _EFFECTIVE_AT = """
 SELECT max(?1,
   coalesce((SELECT max(scheduled_at) FROM claims
             WHERE job_id = ?2 AND scheduled_at > ?1 AND origin = 0 AND (state <> 0 OR attempt > 0)), ?1),
-  coalesce((SELECT upto FROM skips WHERE job_id = ?2 ORDER BY after DESC LIMIT 1), ?1))
+  coalesce((SELECT upto FROM skips WHERE job_id = ?2 AND named_by IS NULL ORDER BY after DESC LIMIT 1), ?1))
 """
 _WITHDRAW = """
 DELETE FROM claims WHERE job_id = ? AND scheduled_at > ? AND origin = 0 AND state = 0 AND attempt = 0
 """
+_UNNAME = "DELETE FROM skips WHERE job_id = ? AND named_by IS NOT NULL AND upto > ?"
 _STEP_BACK = "UPDATE cursors SET at = min(at, ?), seq = seq + 1 WHERE job_id = ?"
 _END_REVISION = "UPDATE revisions SET in_force_until = ? WHERE job_id = ? AND in_force_until IS NULL"
 _RETIRE_JOB = "UPDATE jobs SET retired_at = ? WHERE job_id = ?"
@@ -54,7 +55,14 @@ INSERT INTO pauses (job_id, since, who, why) VALUES (?, ?, ?, ?)
 ON CONFLICT (job_id, since) DO UPDATE SET until = NULL, who = excluded.who, why = excluded.why
 """
 _BLOCK = "UPDATE claims SET blocked = 1 WHERE job_id = ? AND state IN (0, 1, 2) AND origin <> 4"
-_RESUME_JOB = "UPDATE jobs SET paused_at = NULL, paused_by = NULL, pause_reason = NULL WHERE job_id = ?"
+_RESUME_JOB = """
+UPDATE jobs SET paused_at = NULL, paused_by = NULL, pause_reason = NULL, paused_with_all = 0 WHERE job_id = ?
+"""
+# A job that was paused with all, and is to stay paused when all are resumed.
+_KEEP_JOB = "UPDATE jobs SET paused_by = ?, pause_reason = ?, paused_with_all = 0 WHERE job_id = ?"
+_KEEP = "UPDATE pauses SET who = ?, why = ? WHERE job_id = ? AND until IS NULL"
+_PAUSE_OF_ALL = "SELECT who, why FROM pause_of_all WHERE id = 1"
+_PAUSED_WITH_ALL = "UPDATE jobs SET paused_with_all = 1 WHERE job_id = ?"
 _END_PAUSE = "UPDATE pauses SET until = ? WHERE job_id = ? AND until IS NULL"
 # Time that a claim was paused does not count: one that nobody was ever granted gets its allowance anew.
 _UNBLOCK = """
@@ -75,8 +83,10 @@ def effective_at(connection: sqlite3.Connection, job_id: int, cut: int) -> int:
 
 
 def withdraw(connection: sqlite3.Connection, job_id: int, effective: int) -> int:
-    """Delete what was written ahead beyond E and nobody ever had; step the cursor back. How many were deleted."""
+    """Delete what was written ahead beyond E: claims that nobody ever had, skip records of ticks that were named. Step
+    the cursor back. How many claims were deleted."""
     withdrawn = connection.execute(_WITHDRAW, [job_id, effective]).rowcount
+    connection.execute(_UNNAME, [job_id, effective])
     connection.execute(_STEP_BACK, [effective, job_id])
     return withdrawn
 
@@ -112,8 +122,21 @@ def write(connection: sqlite3.Connection, edit: PlannedEdit, effective: int, now
         connection.execute(_END_PAUSE, [effective, job_id])
         connection.execute(_UNBLOCK, [now, job_id])
     if edit.pauses is not None:
-        connection.execute(_PAUSE_JOB, [effective, actor, edit.pauses, job_id])
-        connection.execute(_PAUSE, [job_id, effective, actor, edit.pauses])
-        connection.execute(_BLOCK, [job_id])
+        _pause(connection, job_id, effective, actor, edit.pauses)
+        if edit.with_all:
+            connection.execute(_PAUSED_WITH_ALL, [job_id])
+    if edit.keeps is not None:
+        connection.execute(_KEEP_JOB, [actor, edit.keeps, job_id])
+        connection.execute(_KEEP, [actor, edit.keeps, job_id])
+    # While all are paused, so is what comes to run by an edit of definitions.
+    if edit.comes_to_run and (standing := connection.execute(_PAUSE_OF_ALL).fetchone()) is not None:
+        _pause(connection, job_id, effective, *standing)
+        connection.execute(_PAUSED_WITH_ALL, [job_id])
     if edit.lifts_quarantine:
         connection.execute(_LIFT, [job_id])
+
+
+def _pause(connection: sqlite3.Connection, job_id: int, effective: int, who: str, why: str) -> None:
+    connection.execute(_PAUSE_JOB, [effective, who, why, job_id])
+    connection.execute(_PAUSE, [job_id, effective, who, why])
+    connection.execute(_BLOCK, [job_id])

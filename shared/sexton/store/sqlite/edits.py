@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from sexton.claims import OnWorkerLost, Origin
@@ -48,7 +48,7 @@ from sexton.store.sqlite.ticks import NEXT_CHANGE
 from sexton.store.tables import from_micros
 
 _STATE = """
-SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL
+SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL, paused_with_all
 FROM jobs WHERE job_id = ?
 """
 _SEED = "SELECT job_id, hash_seed FROM jobs WHERE job_id = ?"
@@ -93,6 +93,13 @@ WHERE id = 1 AND leader IS NOT NULL RETURNING leader, term, (SELECT confirmation
 """
 
 
+AlsoWrites = Callable[[sqlite3.Connection, Mapping[int, int]], None]
+
+
+def _nothing(connection: sqlite3.Connection, effective_at: Mapping[int, int]) -> None:
+    """What most edits write beside."""
+
+
 class SqliteEdits:
     """Implements ``EditStore``."""
 
@@ -102,12 +109,23 @@ class SqliteEdits:
     def edit(
         self, changes: Sequence[JobChange], actor: str, conditions: EditConditions | None = None
     ) -> tuple[ChangeDone, ...]:
+        return self.edit_also(changes, actor, conditions, _nothing)
+
+    def edit_also(
+        self, changes: Sequence[JobChange], actor: str, conditions: EditConditions | None, also: AlsoWrites
+    ) -> tuple[ChangeDone, ...]:
+        """``edit``, and in its transaction what ``also`` writes, given the connection and E of each job.
+
+        What ``also`` raises undoes the edit.
+        """
         try:
-            return self._edit(changes, actor, conditions or EditConditions())
+            return self._edit(changes, actor, conditions or EditConditions(), also)
         except MovedOn as error:
             raise self._told_by_whom(error) from None
 
-    def _edit(self, changes: Sequence[JobChange], actor: str, conditions: EditConditions) -> tuple[ChangeDone, ...]:
+    def _edit(
+        self, changes: Sequence[JobChange], actor: str, conditions: EditConditions, also: AlsoWrites
+    ) -> tuple[ChangeDone, ...]:
         job_ids = edited_ids(changes)
         with self._connection.snapshot() as connection:
             found = [connection.execute(_SEED, [job_id]).fetchone() for job_id in job_ids]
@@ -117,7 +135,7 @@ class SqliteEdits:
             _check_conditions(connection, conditions)
             rows = [connection.execute(_STATE, [job_id]).fetchone() for job_id in job_ids]
             states = {
-                row[0]: JobState(row[0], row[1], row[2], row[3], bool(row[4]), row[5], bool(row[6]))
+                row[0]: JobState(row[0], row[1], row[2], row[3], bool(row[4]), row[5], bool(row[6]), bool(row[7]))
                 for row in rows
                 if row
             }
@@ -137,6 +155,7 @@ class SqliteEdits:
                 )
             for edit in edits:
                 _write(connection, edit, effective_at[edit.job_id], withdrawn[edit.job_id], cut, actor)
+            also(connection, effective_at)
             made_ready = write_groups(connection, edits, cut)
             notify(self._connection, connection, Channel.JOBS)
             if made_ready or any(edit.resumes for edit in edits):

@@ -9,6 +9,7 @@ from functools import cached_property
 from sexton.clock import Wakeup
 from sexton.store.protocol import Channel, Listener
 from sexton.store.reads import LedgerReader
+from sexton.store.sqlite.backfills import SqliteBackfills
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.edits import SqliteEdits
 from sexton.store.sqlite.grants import SqliteGrants
@@ -17,6 +18,7 @@ from sexton.store.sqlite.listening import FileListener, MemoryListener
 from sexton.store.sqlite.operations import SqliteOperations
 from sexton.store.sqlite.outputs import SqliteOutputs
 from sexton.store.sqlite.restores import SqliteRestores
+from sexton.store.sqlite.pauses import SqlitePauses
 from sexton.store.sqlite.terms import SqliteTerms
 from sexton.store.sqlite.ticks import SqliteTicks
 
@@ -50,6 +52,14 @@ class SqliteStore:
     @cached_property
     def holds(self) -> SqliteHolds:
         return SqliteHolds(self.connection)
+
+    @cached_property
+    def backfills(self) -> SqliteBackfills:
+        return SqliteBackfills(self.connection)
+
+    @cached_property
+    def pauses(self) -> SqlitePauses:
+        return SqlitePauses(self.connection)
 
     @cached_property
     def outputs(self) -> SqliteOutputs:

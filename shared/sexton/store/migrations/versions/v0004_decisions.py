@@ -44,6 +44,8 @@ def _index(name: str, table: str, columns: list[str], condition: str) -> None:
 def _pauses() -> None:
     op.add_column("jobs", sa.Column("paused_with_all", sa.Boolean(), server_default=sa.text("false"), nullable=False))
     op.add_column("skips", sa.Column("named_by", sa.Text()))
+    where = sa.text("named_by IS NOT NULL")
+    op.create_index("skips_named", "skips", ["job_id", "upto"], postgresql_where=where, sqlite_where=where)
     op.create_table(
         "pause_of_all",
         sa.Column("id", sa.SmallInteger(), primary_key=True),

@@ -1,0 +1,66 @@
+"""Pauses beyond ``edits``: of all jobs, what fell due in one, and single ticks that are not to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from sexton.resolutions import Resolution
+from sexton.skip_ahead import AheadPlan
+from sexton.store.protocol.edits import ChangeDone
+
+
+@dataclass(frozen=True, slots=True)
+class PauseOfAll:
+    """The pause of all jobs, while it lasts: jobs that are applied meanwhile are paused too."""
+
+    since: datetime
+    who: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllChanged:
+    """``pause``: the pause of all that stands now, or that was ended; None where there was none. ``jobs``: those that
+    this call paused or resumed."""
+
+    pause: PauseOfAll | None
+    jobs: tuple[ChangeDone, ...]
+
+
+class PauseStore(Protocol):
+    """Each is an edit of the jobs, by the edit routine, recorded in ``events`` with its actor."""
+
+    def pause_of_all(self) -> PauseOfAll | None:
+        """The pause of all jobs, if it stands."""
+        ...
+
+    def paused_with_all(self) -> tuple[int, ...]:
+        """The jobs that ``resume_all`` would resume, by id: not those that were paused on their own."""
+        ...
+
+    def pause_all(self, actor: str, why: str) -> AllChanged:
+        """After it returns every job is paused, and every job that comes to run by an edit of definitions will be,
+        until ``resume_all``. Where all are paused already, the first pause stands."""
+        ...
+
+    def resume_all(self, actor: str) -> AllChanged:
+        """End the pause of all; a job that was paused on its own, before or meanwhile, stays paused."""
+        ...
+
+    def resume_missed(self, resolution: Resolution, actor: str, *, with_all: bool = False) -> ChangeDone | None:
+        """Resume a job and write what was decided about the ticks that fell due in its pause, in one transaction.
+
+        None, and nothing is written, where the ledger is not any more what the resolution was made from.
+        ``with_all``: as a part of ``resume_all``.
+        """
+        ...
+
+    def skip_ahead(self, plan: AheadPlan, actor: str, why: str) -> ChangeDone | None:
+        """Carry out the naming of a tick, or the taking back of one. None, and nothing is written, where the job was
+        edited meanwhile, or a tick of it that fell due is still undecided.
+
+        Raises ``Refused`` where the tick cannot be skipped any more: a worker has it, or had a later one.
+        """
+        ...

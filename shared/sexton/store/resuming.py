@@ -1,0 +1,94 @@
+"""Resumes with what was missed, and ticks named ahead, from the reading to the writing; the same on both databases."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sexton.errors import OtherInputs, Refused
+from sexton.inputs import are_same, own_inputs
+from sexton.pause_missed import plan_pause
+from sexton.resolutions import JobStretch
+from sexton.skip_ahead import AheadPlan, plan_naming, plan_unnaming
+from sexton.store.protocol import ChangeDone, Store
+from sexton.tick_view import END_OF_TIME
+
+_TRIES = 50
+_BETWEEN_TRIES = 0.1  # seconds: a leader decides what has just fallen due
+_MOST_RECORDS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedMissed:
+    """A job that runs again. ``reason``: the decision about what fell due in its pause, empty where nothing did."""
+
+    done: ChangeDone
+    fired: int
+    held: int
+    reason: str
+
+
+def resume_missed(
+    store: Store, job_id: int, actor: str, *, fired_before: int = 0, with_all: bool = False
+) -> ResumedMissed:
+    """Resume a paused job and decide by its policy what fell due in the pause.
+
+    ``fired_before``: what the same request has fired of other jobs, for ``catch_up.hold_above``. Raises ``Refused``
+    where it is not paused, or ticks fall due quicker than they are decided, and ``OtherInputs``.
+    """
+    hold_above = store.edits.settings().catch_up_hold_above
+    for _ in range(_TRIES):
+        since = store.backfills.pause_of(job_id)
+        if since is None:
+            raise Refused(f"the job with id {job_id} is not paused", hint="there is nothing to resume")
+        stretch = _checked(store.backfills.stretch(job_id, since, max(since, store.now()), _MOST_RECORDS))
+        plan = plan_pause(stretch, hold_above, fired_before)
+        done = store.pauses.resume_missed(plan.resolution, actor, with_all=with_all)
+        if done is not None:
+            return ResumedMissed(done, plan.fired, plan.held, plan.reason)
+    raise Refused(f"the job with id {job_id} changed through {_TRIES} tries to resume it", hint="try again")
+
+
+def skip_tick(store: Store, job_id: int, tick: datetime | None, actor: str, why: str) -> tuple[AheadPlan, ChangeDone]:
+    """Name ``tick`` not to run, or the job's next one. Raises what ``plan_naming`` does, and ``Refused`` where a
+    worker has it, or what fell due of the job stays undecided."""
+    return _ahead(store, job_id, lambda stretch: plan_naming(stretch, tick, actor, why), actor, why)
+
+
+def unskip_tick(store: Store, job_id: int, tick: datetime | None, actor: str) -> tuple[AheadPlan, ChangeDone]:
+    """Take the naming of ``tick`` back, or of the nearest one. Raises what ``plan_unnaming`` does."""
+    return _ahead(store, job_id, lambda stretch: plan_unnaming(stretch, tick), actor, "")
+
+
+def _ahead(
+    store: Store, job_id: int, plan_from: Callable[[JobStretch], AheadPlan], actor: str, why: str
+) -> tuple[AheadPlan, ChangeDone]:
+    for _ in range(_TRIES):
+        plan = plan_from(_checked(store.backfills.stretch(job_id, store.now(), END_OF_TIME, _MOST_RECORDS)))
+        done = store.pauses.skip_ahead(plan, actor, _said(plan, why))
+        if done is not None:
+            return plan, done
+        time.sleep(_BETWEEN_TRIES)
+    raise Refused(
+        f"ticks of {plan.name} that fell due are not decided yet, and none ahead of them can be",
+        hint="`sexton status` says why: a leader decides them",
+    )
+
+
+def _said(plan: AheadPlan, why: str) -> str:
+    tick = plan.changed.isoformat().replace("+00:00", "Z")
+    if not plan.is_named:
+        return f"{tick} is to run after all"
+    return f"{tick} is not to run" + (f": {why}" if why else "")
+
+
+def _checked(stretch: JobStretch) -> JobStretch:
+    own = own_inputs().inputs_id
+    if stretch.inputs_id and not are_same(stretch.inputs_id, own):
+        raise OtherInputs(
+            f"the cluster's ticks are computed with {stretch.inputs_id}, and here is {own}",
+            hint="use a Sexton of the cluster's release and zone data",
+        )
+    return stretch
