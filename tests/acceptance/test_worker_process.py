@@ -67,7 +67,7 @@ def test_a_worker_runs_what_is_due_writes_what_became_of_it_and_leaves(trial: Wo
     assert (
         "No module named 'no_such_module'" in trial.runs(missing)[-1].error
     )  # on a busy machine it was given back before
-    for run in [run for run in trial.runs(command) if run.outcome is not READY]:
+    for run in [run for run in trial.runs(command) if run.outcome != READY]:
         assert run.started_at <= run.finished_at
         assert run.lateness_ms > 0
     trial.rows.assert_slots_are_held_rightly()

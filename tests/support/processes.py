@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.support import freezing, reaper
+from tests.support.warm_start import CopiedProcess, can_be_copied, start_copy
 
 # The command as the install made it, beside the interpreter that runs the tests: what a user types.
 SEXTON = Path(sys.executable).parent / "sexton"
@@ -25,11 +26,26 @@ SEXTON = Path(sys.executable).parent / "sexton"
 class RunningProcess:
     """One started command. Its standard output and error go to the files `stdout_path` and `stderr_path`."""
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, name: str) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        name: str,
+        *,
+        fresh: bool = False,
+    ) -> None:
         self.name = name
         self.stdout_path = folder / f"{name}.out"
         self.stderr_path = folder / f"{name}.err"
+        self._process: CopiedProcess | subprocess.Popen[bytes]
+        code, argv = _python_of(arguments)
         with self.stdout_path.open("wb") as output, self.stderr_path.open("wb") as errors:
+            if not fresh and argv is not None and can_be_copied(environment):
+                self._process = start_copy(
+                    argv, code=code, environment=environment, folder=folder, output=output, errors=errors
+                )
+                return
             self._process = subprocess.Popen(
                 list(arguments),
                 stdin=subprocess.DEVNULL,
@@ -127,17 +143,25 @@ class ProcessGroup:
     ) -> None:
         self.end()
 
-    def sexton(self, *arguments: str, env: Mapping[str, str] | None = None, name: str | None = None) -> RunningProcess:
+    def sexton(
+        self, *arguments: str, env: Mapping[str, str] | None = None, name: str | None = None, fresh: bool = False
+    ) -> RunningProcess:
         """Start `sexton ARGUMENTS`; `env` is added to an environment without any SEXTON_* of the caller's."""
-        return self.start([str(SEXTON), *arguments], env=env, name=name or next(iter(arguments), "sexton"))
+        return self.start([str(SEXTON), *arguments], env=env, name=name or next(iter(arguments), "sexton"), fresh=fresh)
 
     def start(
-        self, arguments: Sequence[str], *, env: Mapping[str, str] | None = None, name: str | None = None
+        self,
+        arguments: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        name: str | None = None,
+        fresh: bool = False,
     ) -> RunningProcess:
-        """Start any program."""
+        """Start any program. `fresh`: by exec, also where it is Sexton's and a copy is cheaper
+        (tests/support/warm_start)."""
         name = f"{len(self.processes) + 1}-{name or Path(arguments[0]).name}"
         environment = {**clean_environment(self.folder), reaper.MARK: self._mark, **(env or {})}
-        process = RunningProcess(arguments, environment, self.folder, name)
+        process = RunningProcess(arguments, environment, self.folder, name, fresh=fresh)
         self.processes.append(process)
         return process
 
@@ -155,6 +179,15 @@ class ProcessGroup:
             process.kill_tree()
         reaper.kill_marked(self._mark)
         reaper.forget("mark", self._mark)
+
+
+def _python_of(arguments: Sequence[str]) -> tuple[str | None, list[str] | None]:
+    """The code of a `python -c` (None for `sexton`) and what `sys.argv` is; None for what is neither."""
+    if arguments[0] == str(SEXTON):
+        return None, list(arguments)
+    if list(arguments[:2]) == [sys.executable, "-c"]:
+        return arguments[2], ["-c", *arguments[3:]]
+    return None, None
 
 
 def clean_environment(home: Path) -> dict[str, str]:

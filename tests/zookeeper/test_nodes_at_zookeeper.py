@@ -34,6 +34,7 @@ def test_a_node_reports_the_servers_it_sees_and_its_login_is_nowhere_to_be_read(
     node = processes.sexton(
         *("scheduler", "--coordinator", f"zookeeper://{own_zookeeper_server.hosts}/locked", "--name", "node-1"),
         env={"SEXTON_DATABASE_FILE": str(database), "SEXTON_COORDINATOR_LOGIN_FILE": str(login)},
+        fresh=True,  # /proc is to show its own arguments
     )
 
     def reported() -> list[NodeView]:
