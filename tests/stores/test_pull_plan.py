@@ -17,7 +17,7 @@ from sexton.store.postgres.pull import plan_by_index, pull_statement
 from sexton.store.protocol import RunResult, StepRequest, StoreOptions
 from tests.support.claim_rows import START, now
 
-READY = 100_000
+READY = 20_000
 ROOM = 50
 LEASE = timedelta(seconds=30)
 
@@ -84,7 +84,7 @@ def assert_index_ordered(plan: dict[str, Any], index: str) -> None:
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 20 * ROOM + 500
 
 
-def test_a_pull_planned_on_an_empty_table_stays_index_ordered_at_100_000(connection: psycopg.Connection[Any]) -> None:
+def test_a_pull_planned_on_an_empty_table_stays_index_ordered_at_20_000(connection: psycopg.Connection[Any]) -> None:
     plan_by_index(connection)
     live, paced = (prepare(connection, is_paced=is_paced) for is_paced in (False, True))
     explained(connection, live)
@@ -110,7 +110,7 @@ def test_without_planning_by_index_the_backlog_is_read(connection: psycopg.Conne
         assert_index_ordered(explained(connection, execution), "claims_ready")
 
 
-def test_a_step_reads_no_more_when_100_000_claims_wait_and_half_as_many_are_done(
+def test_a_step_reads_no_more_when_20_000_claims_wait_and_half_as_many_are_done(
     connection: psycopg.Connection[Any], postgres_ledger: str
 ) -> None:
     store = open_store(StoreOptions(postgres_ledger))

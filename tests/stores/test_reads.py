@@ -16,15 +16,31 @@ from sexton.store.reads import LedgerReader
 from sexton.terms import EndedBy
 from sexton.views import ClaimView, JobFilter, RunFilter, SkipView
 from tests.support import scene
+from tests.support.postgres import PostgresServer
 from tests.support.scene import MINUTE, NOW, SECOND, TAKEOVER_AT
-from tests.support.scene_ledger import Ledger
+from tests.support.scene_ledger import Ledger, scene_file, write_scene
+
+
+@pytest.fixture(scope="session")
+def scene_template(postgres_server: PostgresServer) -> str:
+    """The name of a PostgreSQL database with the scene, to be copied."""
+    write_scene(postgres_server.create_database("scene_template"))
+    return "scene_template"
+
+
+@pytest.fixture
+def postgres_scene(postgres_server: PostgresServer, scene_template: str) -> Iterator[str]:
+    url = postgres_server.create_database(template=scene_template)
+    yield url
+    postgres_server.drop_database(url)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     if request.param == "postgres":
-        url = request.getfixturevalue("postgres_url")
+        url = request.getfixturevalue("postgres_scene")
     else:
+        (tmp_path / "ledger.db").write_bytes(scene_file())
         url = f"sqlite:///{tmp_path / 'ledger.db'}"
     ledger = Ledger(url)
     yield ledger
