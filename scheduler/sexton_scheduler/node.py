@@ -34,6 +34,7 @@ from sexton.settings import ClusterSettings
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
 from sexton.store.schema import check_job_format, check_schema
+from sexton.zone_files import packed_zone_data
 from sexton_scheduler.election import DATABASE, check_coordinator, make_candidate
 from sexton_scheduler.election.candidate import NodeIdentity
 from sexton_scheduler.election.database import DatabaseCandidate
@@ -171,6 +172,9 @@ def enroll(store: Store, coordinator: str) -> None:
     """Make this node known to its cluster, or be refused by it (``WrongCluster``)."""
     inputs = own_inputs()
     store.terms.enroll(coordinator, inputs.inputs_id, inputs.zone_data, inputs.engine)
+    # So that these ticks can be compared with those of other zone data, and audited where that is installed.
+    if store.restores.zone_data(inputs.zone_data) is None:
+        store.restores.keep_zone_data(inputs.zone_data, packed_zone_data())
 
 
 def _await_enrollment(options: NodeOptions, news: queue.SimpleQueue[signal.Signals | None]) -> ClusterSettings | None:

@@ -5,6 +5,7 @@ A name is looked up in the package's list first, so that no path, directory or P
 """
 
 import difflib
+import io
 import re
 from functools import cache
 from importlib import resources
@@ -17,6 +18,7 @@ from sexton.errors import InvalidSchedule
 _NOT_A_PLACE = frozenset({"Factory"})  # tzdata's word for "nobody has set the zone"
 _OFFSET = re.compile(r"(?:UTC|GMT|Z)?([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
 _SHOWN_CHARACTERS = 60
+_added: dict[str, ZoneInfo] = {}
 
 
 def zone_data_version() -> str:
@@ -36,9 +38,20 @@ def load_zone(name: str) -> ZoneInfo:
 
     Raises InvalidSchedule, with a near name where there is one, for anything that is not the exact IANA name.
     """
+    if name in _added:
+        return _added[name]
     if name not in zone_names():
         raise InvalidSchedule(_refusal(name))
     return _read_zone(name)
+
+
+def add_zone(name: str, data: bytes) -> None:
+    """Have ``load_zone`` know a zone of other data than the package's: the content of its file, under a name of its
+    own, with an `@` in it. One that is known already is left as it is."""
+    if "@" not in name:
+        raise ValueError(f"{name!r} is a name of the package's")
+    if name not in _added:
+        _added[name] = ZoneInfo.from_file(io.BytesIO(data), key=name)
 
 
 @cache

@@ -36,6 +36,7 @@ from sexton.store.pool_tables import slots as slots
 from sexton.store.pool_tables import watches as watches
 from sexton.store.pool_tables import workers as workers
 from sexton.store.proposal_tables import proposals as proposals
+from sexton.store.restore_tables import zone_data as zone_data
 from sexton.store.table_metadata import Key, where
 from sexton.store.table_metadata import metadata as metadata
 

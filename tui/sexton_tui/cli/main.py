@@ -71,6 +71,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("queues", f"{_CLI}.listings.queues:queues", "What waits in each queue, who serves it, and its limits."),
     Command("events", f"{_CLI}.listings.events:events", "The audit log: who did what."),
     Command("leader", f"{_CLI}.leader:leader", "Ask the leader to hand over, or force a node to lead."),
+    Command("inputs", f"{_CLI}.inputs:inputs", "Versions that ticks depend on, and accepting others."),
     Command("clock", f"{_CLI}.clock:clock", "The database's clock, who doubts it, and how to accept it."),
     Command("halt", f"{_CLI}.halt:halt", "Stop all decisions and grants, until the halt is lifted."),
     Command("settings", f"{_CLI}.cluster_settings:settings", "Read and change the cluster's settings."),

@@ -8,7 +8,7 @@ back what was decided.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from operator import attrgetter
@@ -17,14 +17,19 @@ from typing import Any
 import psycopg
 
 from sexton.cursor_moves import CursorStep
-from sexton.store.postgres import places
+from sexton.inputs import Inputs
+from sexton.store.postgres import accepted_inputs, places
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS
 from sexton.store.postgres.edit_writes import CHANGES_LOCK, NUMBER
-from sexton.store.protocol.restores import CursorStands, LedgerMoved
+from sexton.store.postgres.edits import PostgresEdits
+from sexton.store.protocol.restores import CursorStands, InputsStand, LedgerMoved
 from sexton.store.read_cursors import read_stands
+from sexton.store.read_inputs import read_inputs, read_zone_data
 
 _AT_ONCE = 500
+
+_KEEP_ZONES = "INSERT INTO zone_data (version, files) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 
 _STEP = """step AS (
   SELECT * FROM unnest(%(jobs)s::bigint[], %(names)s::text[], %(seqs)s::bigint[], %(was)s::timestamptz[],
@@ -111,11 +116,23 @@ class PostgresRestores:
         return places.settle(self._connection, node)
 
     def cursor_stands(self, to: datetime | None = None, job_ids: Sequence[int] | None = None) -> CursorStands:
-        with self._connection.autocommit() as connection:
-            (now,) = connection.execute("SELECT clock_timestamp()").fetchone() or (None,)
-        assert isinstance(now, datetime)  # noqa: S101 - a SELECT without FROM returns one row
         with self._connection.reading() as reading:
-            return read_stands(reading, now, to, job_ids)
+            return read_stands(reading, self._now(), to, job_ids)
+
+    def inputs(self) -> InputsStand:
+        with self._connection.reading() as reading:
+            return read_inputs(reading, self._now())
+
+    def zone_data(self, version: str) -> bytes | None:
+        with self._connection.reading() as reading:
+            return read_zone_data(reading, version)
+
+    def keep_zone_data(self, version: str, packed: bytes) -> None:
+        with self._connection.autocommit() as connection:
+            connection.execute(_KEEP_ZONES, [version, packed])
+
+    def accept_inputs(self, stand: InputsStand, accepted: Inputs, changed: Collection[int], actor: str) -> None:
+        accepted_inputs.accept_inputs(PostgresEdits(self._connection), stand, accepted, changed, actor)
 
     def step_cursors(self, steps: Sequence[CursorStep], actor: str, why: str) -> frozenset[int]:
         moved: set[int] = set()
@@ -127,6 +144,12 @@ class PostgresRestores:
                 attempt = partial(self._step, values, is_forward=is_forward)
                 moved |= self._connection.retrying(attempt, f"setting the cursors of {len(some)} jobs")
         return frozenset(moved)
+
+    def _now(self) -> datetime:
+        with self._connection.autocommit() as connection:
+            (now,) = connection.execute("SELECT clock_timestamp()").fetchone() or (None,)
+        assert isinstance(now, datetime)  # noqa: S101 - a SELECT without FROM returns one row
+        return now
 
     def _step(self, values: dict[str, Any], *, is_forward: bool) -> set[int]:
         with self._connection.transaction(LIMITS) as connection:

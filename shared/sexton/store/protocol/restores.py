@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from sexton.cursor_moves import CursorStand, CursorStep
+from sexton.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,28 @@ class LedgerMoved:
     held: tuple[tuple[str, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class InputsJob:
+    """A job that is not retired, with its present revision's schedule and since when that is in force."""
+
+    job_id: int
+    name: str
+    revision: int
+    schedule: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InputsStand:
+    """The cluster's inputs: since when and by whom (both None where the ledger does not tell), and its jobs."""
+
+    now: datetime
+    inputs_id: str  # empty: no node has started yet
+    accepted_at: datetime | None
+    accepted_by: str | None
+    jobs: tuple[InputsJob, ...]  # by name
+
+
 class RestoreStore(Protocol):
     """Cursors as operators set them, and the ledger found elsewhere than where it was."""
 
@@ -47,6 +70,28 @@ class RestoreStore(Protocol):
         """The cursors of these jobs (None: of all that are not retired, or retired with ticks undecided).
 
         ``to``: the place that they may be set to; None: only how they stand.
+        """
+        ...
+
+    def inputs(self) -> InputsStand:
+        """The cluster's inputs, and the jobs whose ticks are computed with them."""
+        ...
+
+    def zone_data(self, version: str) -> bytes | None:
+        """The zone data of that version as ``zone_files`` packs it; None: the ledger does not hold it."""
+        ...
+
+    def keep_zone_data(self, version: str, packed: bytes) -> None:
+        """Keep it; what is kept already stays."""
+        ...
+
+    def accept_inputs(self, stand: InputsStand, accepted: Inputs, changed: Collection[int], actor: str) -> None:
+        """Make ``accepted`` the cluster's inputs, in one transaction with an edit of the jobs in ``changed``.
+
+        Each of these gets a new revision, alike but for its inputs, from its E on; of the others the present revision
+        counts as computed with ``accepted``, for its ticks are the same. The term is raised and nobody leads, so that
+        no node of other inputs writes any more (invariants 3 and 8). Raises ``MovedOn`` where the inputs or a job are
+        not any more as in ``stand``. Recorded, as ``inputs.accepted``.
         """
         ...
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sexton.cursor_moves import CursorStep
+from sexton.inputs import Inputs
 from sexton.store.protocol import Channel
-from sexton.store.protocol.restores import CursorStands, LedgerMoved
+from sexton.store.protocol.restores import CursorStands, InputsStand, LedgerMoved
 from sexton.store.read_cursors import read_stands
+from sexton.store.read_inputs import read_inputs, read_zone_data
+from sexton.store.sqlite import accepted_inputs
 from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.edits import SqliteEdits
 from sexton.store.sqlite.listening import notify
 from sexton.store.sqlite.terms import record_event
 from sexton.store.sqlite.ticks import NEXT_CHANGE
@@ -53,6 +57,22 @@ class SqliteRestores:
     def cursor_stands(self, to: datetime | None = None, job_ids: Sequence[int] | None = None) -> CursorStands:
         with self._connection.reading() as reading:
             return read_stands(reading, self._connection.now(), to, job_ids)
+
+    def inputs(self) -> InputsStand:
+        with self._connection.reading() as reading:
+            return read_inputs(reading, self._connection.now())
+
+    def zone_data(self, version: str) -> bytes | None:
+        with self._connection.reading() as reading:
+            return read_zone_data(reading, version)
+
+    def keep_zone_data(self, version: str, packed: bytes) -> None:
+        with self._connection.transaction() as connection:
+            connection.execute("INSERT INTO zone_data VALUES (?, ?) ON CONFLICT DO NOTHING", [version, packed])
+
+    def accept_inputs(self, stand: InputsStand, accepted: Inputs, changed: Collection[int], actor: str) -> None:
+        edits, now = SqliteEdits(self._connection), self._connection.now()
+        accepted_inputs.accept_inputs(edits, now, stand, accepted, changed, actor)
 
     def step_cursors(self, steps: Sequence[CursorStep], actor: str, why: str) -> frozenset[int]:
         moved = []

@@ -63,6 +63,11 @@ def _races() -> None:
 def _restores() -> None:
     op.add_column("cluster", sa.Column("place", sa.Text(), server_default="", nullable=False))
     op.add_column("cluster", sa.Column("may_have_run_upto", _INSTANT))
+    op.create_table(
+        "zone_data",
+        sa.Column("version", sa.Text(), primary_key=True),
+        sa.Column("files", sa.LargeBinary(), nullable=False),
+    )
 
 
 def _alerts() -> None:
