@@ -19,7 +19,7 @@ IDLE_SECONDS = 60.0  # a follower has no heart to beat; `beat_now` wakes it
 
 
 class HeartbeatLoop:
-    """Beats for as long as its node leads."""
+    """Beats for as long as its node leads, or races: a race lives while any of its racers beats."""
 
     def __init__(self, store: Store, clock: Clock, state: NodeState) -> None:
         self._store = store
@@ -35,9 +35,9 @@ class HeartbeatLoop:
             self._clock.wait(self._state.beat_now, self.step())
 
     def step(self) -> float:
-        """One beat, if the node leads; seconds until the next."""
+        """One beat, if the node leads or races; seconds until the next."""
         self._state.beat_now.clear()
-        leading = self._state.leading
+        leading = self._state.deciding
         if leading is None:
             self._missed_since, self._missed = None, 0
             return IDLE_SECONDS

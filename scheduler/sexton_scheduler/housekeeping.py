@@ -2,7 +2,7 @@
 
 APScheduler calls them in production, one at a time on a connection of their own;
 the simulator calls them itself. None decides a tick but ``decide_late_claims``,
-which only the leader does, under its term.
+which only the leader does, or racers, under the term.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from sexton.claims import State
 from sexton.clock import Clock, DatabaseTime
 from sexton.decisions import LateJob
 from sexton.errors import DatabaseUnreachable
-from sexton.late_claims import decide_late, newly_fired, with_starts
 from sexton.store.poison import pause_poison
 from sexton.store.protocol import Store
 from sexton.terms import NodeReport
@@ -25,6 +24,7 @@ from sexton_scheduler.catch_up_budget import CatchUpBudget
 from sexton_scheduler.core.reach import Reach
 from sexton_scheduler.election.candidate import NodeIdentity
 from sexton_scheduler.job_book import DefinitionCache
+from sexton_scheduler.late_claims import decide_as_leader, decide_as_racer
 from sexton_scheduler.node_state import NodeState
 
 LONGEST_BREAK = 5.0
@@ -102,37 +102,31 @@ def sweep(keeper: Housekeeper) -> int:
 
 
 def decide_late_claims(keeper: Housekeeper) -> int:
-    """Decide the claims that nobody started in time, job by job; leader only, by a clock that is not in doubt."""
-    leading = keeper.state.leading
-    if leading is None:
+    """Decide the claims that nobody started in time, job by job; who leads or races, by a clock not in doubt."""
+    deciding = keeper.state.deciding
+    if deciding is None:
         return 0
     asked_at = keeper.clock.elapsed()
     cluster = keeper.store.terms.cluster()
     if not _mind_jumps(keeper, cluster.database_now, asked_at) or cluster.halted:
         return 0
-    now = cluster.database_now
-    jobs = _late_jobs(keeper)
-    settings = keeper.state.settings
-    plans = [plan for job in jobs if (plan := decide_late(job, now, leading.term)) is not None]
-    if sum(plan.decision.fired for plan in plans) > settings.catch_up_hold_above:
-        held = (decide_late(job, now, leading.term, force_hold=True) for job in jobs)
-        plans = [plan for plan in held if plan is not None]
-    decided = 0
-    for plan in plans:
-        budget, starts = keeper.budget_of(leading.term), list[datetime]()
-        if fires := newly_fired(plan):
-            taken = budget.take(fires, settings.catch_up_rate, now)
-            if taken is None:  # the term is over, or the cluster halted
-                break
-            starts = taken
-            plan = with_starts(plan, starts)
-        done = keeper.store.ticks.decide_late(plan)
-        decided += done
-        if not done:
-            budget.give_back(starts)
-        else:
-            _log.warning("claims.late", job_id=plan.job_id, claims=done, reason=plan.decision.reason)
-    return decided
+    store, now, settings = keeper.store, cluster.database_now, keeper.state.settings
+    budget = keeper.budget_of(deciding.term)
+    if keeper.state.racing is None:
+        return decide_as_leader(store, budget, _late_jobs(keeper), now, settings)
+    seen = store.races.newest_pass()  # before the claims
+    return decide_as_racer(store, budget, _late_jobs(keeper), now, settings, seen)
+
+
+def lapse_proposals(keeper: Housekeeper) -> int:
+    """Close the proposals that nobody answered within their job's ``hold_for``; on any node, by a clock not in doubt."""
+    asked_at = keeper.clock.elapsed()
+    if not _mind_jumps(keeper, keeper.store.now(), asked_at):
+        return 0
+    lapsed = keeper.store.holds.lapse()
+    for one in lapsed:
+        _log.warning("proposal.lapsed", job=one.job, proposal=one.proposal_id, ticks=one.count)
+    return len(lapsed)
 
 
 def terminate_stuck(keeper: Housekeeper) -> int:
@@ -153,7 +147,7 @@ def report(keeper: Housekeeper) -> int:
             address=keeper.identity.address,
             version=keeper.identity.version,
             pid=keeper.identity.pid,
-            role="follower" if leading is None else "leader",
+            role=keeper.state.role,
             confirmation=None if leading is None else leading.confirmation,
             coordinator_status=view.coordinator_status,
             jobs_warm=view.jobs_warm,
@@ -163,6 +157,7 @@ def report(keeper: Housekeeper) -> int:
             inputs_id=keeper.inputs_id,
             coordinator_servers=keeper.state.coordinator_servers,
             clock_jump_ms=None if view.clock_jump is None else view.clock_jump // timedelta(milliseconds=1),
+            raced=keeper.state.raced,
         )
     )
     _mind_namesake(keeper, namesake)
@@ -179,6 +174,7 @@ DUTIES = (
     Duty("requeue", 1.0, requeue_expired),
     Duty("sweep", 2.0, sweep),
     Duty("late claims", 5.0, decide_late_claims),
+    Duty("proposals", 15.0, lapse_proposals),
     Duty("stuck backends", 1.0, terminate_stuck),
     Duty("live outputs", 15.0, clean_live),
 )

@@ -1,4 +1,4 @@
-"""A node's loop: follow warmly, take the term when elected, write the ledger while leading.
+"""A node's loop: follow warmly, take the term when elected, or race; write the ledger while leading or racing.
 
 The loop sees, asks the pure cores what to do, and does it; it decides nothing
 about ticks itself. It takes its store, clock and candidates as arguments, so that
@@ -20,30 +20,30 @@ import structlog
 from sexton.clock import Clock
 from sexton.errors import DatabaseUnreachable
 from sexton.store.protocol import Store
-from sexton.terms import ClusterState, Confirmation, ElectedBy
+from sexton.terms import ClusterState, Confirmation, ElectedBy, Strategy
+from sexton_scheduler.candidacies import LOOKS_PER_SESSION, Candidacies
 from sexton_scheduler.core.leadership import (
     Course,
-    Force,
     Sighting,
+    campaigns,
     confirmation,
     course,
     ends_force,
     force_seen,
-    must_campaign,
-    yields,
 )
 from sexton_scheduler.core.planner import Planner
 from sexton_scheduler.database_clock import DatabaseClock
-from sexton_scheduler.election.candidate import Candidate, Standing
+from sexton_scheduler.election.candidate import Candidate
 from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.job_book import JobBook
+from sexton_scheduler.missed_passes import LeaderPasses, Passes, RacePasses
 from sexton_scheduler.node_state import Leading, NodeState, NodeView
 from sexton_scheduler.tick_writer import TermOver, TickWriter
 
-LOOKS_PER_SESSION = 6
 RETRY_FIRST = 0.1
 RETRY_MOST = 2.0
 GOODBYE_TRIES = 2
+NO_COORDINATOR = "none: a race"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class NodeLoop:
         self._state = state
         self._candidate = candidate
         self._lease = lease
+        self._candidacies = Candidacies(candidate, lease, clock)
         self._options = options
         self._leader_look = options.look.total_seconds()
         self._time = DatabaseClock(store, clock, options.name)
@@ -89,7 +90,6 @@ class NodeLoop:
         self._unreached_from = 0.0
         self._said_aside = ""
         self._place = ""  # where the ledger was when this node last looked
-        self._away_at: float | None = None  # when the coordinator was last away
         self._is_done = False
         self._log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
 
@@ -113,7 +113,7 @@ class NodeLoop:
         except DatabaseUnreachable as error:
             return self._retry(error)
         except TermOver:
-            self._state.supersede(self._state.leading.term if self._state.leading else 0)
+            self._state.supersede(self._state.deciding.term if self._state.deciding else 0)
             return 0.0
         if self._failures:
             self._log.info("database.reached", tries=self._failures)
@@ -126,7 +126,7 @@ class NodeLoop:
     def _step(self) -> float:
         woken = self._state.wakeup.is_set()
         self._state.wakeup.clear()
-        if self._state.is_stopping and self._state.leading is None:
+        if self._state.is_stopping and self._state.deciding is None:
             return self._end()
         self._look(woken)
         chosen = course(self._sight())
@@ -141,14 +141,11 @@ class NodeLoop:
         poll = self._options.poll.total_seconds()
         if woken or self._refreshed_at is None or elapsed - self._refreshed_at >= poll:
             settings = self._store.edits.settings()
-            self._candidate.adopt(settings.session)
-            if self._lease is not None:
-                self._lease.adopt(settings.failover_database_after)
-                self._lease.looked_at_every(settings.session.total_seconds() / LOOKS_PER_SESSION)
+            self._candidacies.adopt(settings)
             self._state.settings = settings
             self._book.refresh()
             self._refreshed_at = elapsed
-        if self._state.leading is None and elapsed - self._followed_at >= poll:
+        if self._state.deciding is None and elapsed - self._followed_at >= poll:
             self._book.follow()
             self._followed_at = elapsed
 
@@ -169,39 +166,28 @@ class NodeLoop:
 
     def _look_every(self) -> float:
         every = self._state.settings.session.total_seconds() / LOOKS_PER_SESSION
-        return self._leader_look if self._state.leading is not None else every
+        return self._leader_look if self._state.deciding is not None else every
 
     def _sight(self) -> Sighting:
         leading = self._state.leading
         may_lead = self._may_lead()
         force = force_seen(self._cluster.forced_to if self._cluster else None, self._options.name)
-        campaigns = may_lead and not self._state.is_stopping and force is not Force.ELSEWHERE
-        standing = self._candidate.standing()
-        if standing is Standing.AWAY:
-            self._away_at = self._clock.elapsed()
-        # After the candidate: whoever was elected by a hand-over then sees the empty seat.
-        lease = None if self._lease is None or leading is not None else _standing(self._lease, campaigns)
-        lets_pass = leading is None and self._yields()
-        if campaigns and not lets_pass:
-            standing = _standing(self._candidate, campaigns)
+        strategy = self._cluster.strategy if self._cluster else Strategy.LEADER
+        seeks = campaigns(strategy, force, may_lead=may_lead, is_stopping=self._state.is_stopping)
+        found = self._candidacies.standings(campaigns=seeks, is_leading=leading is not None)
         return Sighting(
-            standing=standing,
-            lease=lease,
+            standing=found.standing,
+            lease=found.lease,
             force=force,
-            yields=lets_pass,
+            yields=found.yields,
             is_leading=leading is not None,
             is_superseded=self._state.is_superseded,
             may_lead=may_lead,
             is_asked_to_resign=self._is_asked_to_resign(),
             is_stopping=self._state.is_stopping,
+            strategy=strategy,
+            is_racing=self._state.racing is not None,
         )
-
-    def _yields(self) -> bool:
-        """Whether this follower lets the leader come first at a coordinator that is back."""
-        if self._lease is None or self._away_at is None:
-            return False
-        since_away = self._clock.elapsed() - self._away_at
-        return yields(since_away, self._lease.leader_still_for(), self._state.settings.session.total_seconds())
 
     def _may_lead(self) -> bool:
         """Whether this node's inputs are the cluster's (invariant 8)."""
@@ -214,13 +200,13 @@ class NodeLoop:
         return cluster.resign_requested and cluster.term == leading.term
 
     def _show(self) -> None:
-        leading = self._state.leading is not None
+        decides = self._state.deciding is not None
         self._state.view = NodeView(
             jobs_warm=len(self._planner.jobs),
             jobs_read_at=self._refreshed_at,
-            coordinator_status=self._candidate.describe(),
+            coordinator_status=NO_COORDINATOR if self._state.racing else self._candidate.describe(),
             clock_offset=self._time.host_offset,
-            claims_upto=self._planner.claims_upto() if leading else None,
+            claims_upto=self._planner.claims_upto() if decides else None,
             clock_jump=self._time.jump,
         )
 
@@ -229,6 +215,12 @@ class NodeLoop:
     def _act(self, chosen: Course) -> float:
         if chosen is Course.LEAD:
             return self._lead()
+        if chosen is Course.RACE and self._cluster is not None:
+            return self._decide(self._cluster)
+        if chosen is Course.ENTER_RACE:
+            return self._enter_race()
+        if chosen is Course.LEAVE_RACE:
+            return self._leave_race()
         if chosen is Course.TAKE:
             return self._take_if_confirmed(self._candidate, Confirmation.CONFIRMED)
         if chosen is Course.TAKE_BY_LEASE and self._lease is not None:
@@ -267,8 +259,7 @@ class NodeLoop:
             return False  # invariant 6: lost, as is normal
         self._cluster = None  # what was read is of the term before
         self._state.lead(Leading(taken.term, confirmed))
-        self._writer = TickWriter(self._store, self._clock, self._planner, self._book, taken.term)
-        self._has_begun = False
+        self._begin_term(taken.term, LeaderPasses(self._store, self._planner, taken.term))
         self._log.info(
             "leader.elected",
             term=taken.term,
@@ -278,21 +269,50 @@ class NodeLoop:
         )
         return True
 
+    def _begin_term(self, term: int, passes: Passes) -> None:
+        self._writer = TickWriter(self._store, self._clock, self._planner, self._book, term, passes)
+        self._has_begun = False
+
     def _lead(self) -> float:
-        leading, writer, cluster = self._state.leading, self._writer, self._cluster
-        if leading is None or writer is None or cluster is None:
+        leading, cluster = self._state.leading, self._cluster
+        if leading is None or cluster is None:
             raise RuntimeError("leading without a term")
         self._note_confirmation(leading)
+        if cluster.term == leading.term:
+            self._mind_force(cluster)
+        return self._decide(cluster)
+
+    def _decide(self, cluster: ClusterState) -> float:
+        """Write what is due, as leader or racer."""
+        writer = self._writer
+        if writer is None:
+            raise RuntimeError("deciding without a term")
         if cluster.term != writer.term:
             raise TermOver
-        self._mind_force(cluster)
         if cluster.halted or not self._time.may_decide:
             return self._leader_look
         if not self._has_begun:
             writer.begin(self._time.now(), self._state.settings)
             self._has_begun = True
-        seconds = writer.turn(self._time.now(), self._state.settings)
+        seconds = writer.turn(self._time.now(), self._state.settings, cluster.has_open_pass)
         return min(seconds, self._leader_look)
+
+    def _enter_race(self) -> float:
+        """No coordinator is needed any more, nor asked."""
+        cluster = self._cluster
+        if cluster is None:
+            raise RuntimeError("a race whose cluster nobody read")
+        self._candidacies.rest()
+        passes = RacePasses(self._store, self._planner, self._book, cluster.term, self._state.count_race)
+        self._begin_term(cluster.term, passes)
+        self._state.race(cluster.term)
+        self._log.info("race.entered", term=cluster.term)
+        return 0.0
+
+    def _leave_race(self) -> float:
+        self._log.info("race.left", term=self._writer.term if self._writer else None)
+        self._leave_office()
+        return self._end() if self._state.is_stopping else 0.0
 
     def _note_confirmation(self, leading: Leading) -> None:
         now = confirmation(self._candidate.standing(), leading.confirmation)
@@ -325,9 +345,7 @@ class NodeLoop:
     def _leave_office(self) -> None:
         self._state.follow()
         self._writer = None
-        self._candidate.resign()
-        if self._lease is not None:
-            self._lease.resign()
+        self._candidacies.resign()
         self._cluster = None  # look again before the next campaign
 
     def _stand_aside(self) -> None:
@@ -337,11 +355,9 @@ class NodeLoop:
                 "node.stands_aside",
                 own_inputs=self._options.inputs_id,
                 cluster_inputs=self._cluster.inputs_id,
-                hint="install the cluster's version of tzdata and Sexton here; until then this node never leads",
+                hint="install the cluster's version of tzdata and Sexton here; this node decides nothing until then",
             )
-        for candidate in (self._candidate, self._lease):
-            if candidate is not None and candidate.standing() is not Standing.OUT:
-                candidate.resign()
+        self._candidacies.stand_aside()
 
     def _end(self) -> float:
         self._candidate.close()
@@ -367,19 +383,6 @@ class NodeLoop:
         A leader keeps its term until it is superseded, and campaigns again once it reaches the database.
         """
         unreached = self._clock.elapsed() - self._unreached_from
-        if (
-            self._lease is not None  # the leader lease makes way by itself
-            and unreached >= self._state.settings.session.total_seconds()
-            and self._candidate.standing() is Standing.ELECTED
-        ):
+        if self._candidacies.makes_way(unreached):
             self._log.warning("candidate.makes_way", unreached_seconds=round(unreached, 1))
             self._candidate.resign()
-
-
-def _standing(candidate: Candidate, campaigns: bool) -> Standing:
-    """Where the candidate stands, in a campaign if this node campaigns at all."""
-    standing = candidate.standing()
-    if campaigns and must_campaign(standing):
-        candidate.campaign()
-        standing = candidate.standing()
-    return standing

@@ -3,7 +3,7 @@
 Every attribute holds one immutable value and is replaced as a whole: readers in
 other threads see the old one or the new one. Who writes what:
 
-* the loop: ``leading``, ``settings``, ``view``;
+* the loop: ``leading``, ``racing``, ``raced``, ``settings``, ``view``;
 * the heartbeat: ``superseded_term``, once a beat of that term was refused;
 * the candidate's watch: ``coordinator_servers``;
 * anybody: ``stop()``.
@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sexton.clock import Wakeup
+from sexton.races import RaceCounts
 from sexton.settings import ClusterSettings
 from sexton.terms import Confirmation, CoordinatorServer
 
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The term this node leads, as far as it knows."""
+    """The term this node leads or races under, as far as it knows."""
 
     term: int
     confirmation: Confirmation
@@ -46,6 +47,8 @@ class NodeState:
         self.wakeup = wakeup
         self.beat_now = beat_now
         self.leading: Leading | None = None
+        self.racing: Leading | None = None  # the race's term; a node leads, races or follows
+        self.raced = RaceCounts()
         self.superseded_term = 0
         self.settings = ClusterSettings()
         self.view = NodeView()
@@ -57,12 +60,31 @@ class NodeState:
         self.leading = leading
         self.beat_now.set()
 
+    def race(self, term: int) -> None:
+        """This node races under ``term``; its heartbeat beats for the race."""
+        self.racing = Leading(term, Confirmation.CONFIRMED)
+        self.beat_now.set()
+
     def follow(self) -> None:
-        """This node leads no more."""
-        self.leading = None
+        """This node leads, or races, no more."""
+        self.leading = self.racing = None
+
+    def count_race(self, more: RaceCounts) -> None:
+        """What racing cost, once more."""
+        self.raced = self.raced.plus(more)
+
+    @property
+    def deciding(self) -> Leading | None:
+        """The term under which this node decides ticks, as leader or racer; None while it follows."""
+        return self.leading or self.racing
+
+    @property
+    def role(self) -> str:
+        """The role it reports."""
+        return "leader" if self.leading is not None else "racer" if self.racing is not None else "follower"
 
     def supersede(self, term: int) -> None:
-        """A statement said that ``term`` is over; the loop steps down at its next step."""
+        """A statement said that ``term`` is over; the loop steps down, or leaves the race, at its next step."""
         self.superseded_term = max(self.superseded_term, term)
         self.wakeup.set()
 
@@ -72,8 +94,8 @@ class NodeState:
 
     @property
     def is_superseded(self) -> bool:
-        leading = self.leading
-        return leading is not None and leading.term <= self.superseded_term
+        deciding = self.deciding
+        return deciding is not None and deciding.term <= self.superseded_term
 
     def stop(self) -> None:
         """Hand over if leading, then end; returns at once."""

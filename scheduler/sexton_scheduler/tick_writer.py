@@ -1,4 +1,6 @@
-"""A leader's term at work: drafts of the planner become commits, one batch a turn.
+"""A term at work, a leader's or a race's: drafts of the planner become commits, one batch a turn.
+
+What differs between the two, how passes over missed ticks are begun and counted, is a value (``Passes``).
 
 What the commit says decides what is true (invariants 2 and 3): a term that is over
 ends the work at once; jobs that did not move are read and planned again; after an
@@ -20,9 +22,9 @@ from sexton.decisions import Cause, CommitResult
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Store
-from sexton_scheduler.catch_up_budget import CatchUpBudget
 from sexton_scheduler.core.planner import BATCH_ROWS, Draft, MissedPass, Planner, Quarantine
 from sexton_scheduler.job_book import JobBook
+from sexton_scheduler.missed_passes import Passes
 
 _LEAST_AHEAD = timedelta(0)
 _MOST_AHEAD = timedelta(seconds=1)
@@ -33,19 +35,19 @@ _CONTENDED_SECONDS = 0.05  # the whole batch was locked or changed: an edit is u
 
 
 class TermOver(Exception):
-    """A statement said that this leader's term is over."""
+    """A statement said that this term is over."""
 
 
 class TickWriter:
     """The writing of one term. ``turn`` raises ``TermOver`` and ``DatabaseUnreachable``."""
 
-    def __init__(self, store: Store, clock: Clock, planner: Planner, book: JobBook, term: int) -> None:
+    def __init__(self, store: Store, clock: Clock, planner: Planner, book: JobBook, term: int, passes: Passes) -> None:
         self._store = store
         self._clock = clock
         self._planner = planner
         self._book = book
         self.term = term
-        self._budget = CatchUpBudget(store, term)
+        self._passes = passes
         self._pass: MissedPass | None = None
         self._planning = timedelta(0)
         self._rows = BATCH_ROWS
@@ -53,20 +55,25 @@ class TickWriter:
         self._log = structlog.get_logger("sexton.scheduler").bind(term=term)
 
     def begin(self, now: datetime, settings: ClusterSettings) -> None:
-        """The takeover's own reading: the cursors as the predecessor left them, and the pass over what it missed."""
+        """The term's own reading: the cursors as the predecessor left them, and the pass over what it missed."""
         started = self._clock.elapsed()
         self._book.follow()
-        fired_before = self._store.ticks.pass_fired()
-        self._pass = self._planner.begin_pass(Cause.TAKEOVER, now, fired_before, settings.catch_up_hold_above)
+        self._pass = self._passes.first(now, settings)
         self._planning = timedelta(seconds=self._clock.elapsed() - started)
 
-    def turn(self, now: datetime, settings: ClusterSettings) -> float:
-        """Write at most one batch of what is due; seconds until the next turn is due, 0 where more is due now."""
+    def turn(self, now: datetime, settings: ClusterSettings, has_open_pass: bool = False) -> float:
+        """Write at most one batch of what is due; seconds until the next turn is due, 0 where more is due now.
+
+        ``has_open_pass``: racers are about missed ticks, as the cluster row says.
+        """
         self._book.read_changed()
         self._quarantine_faults()
-        if self._pass is None and self._planner.is_late(now):
-            self._pass = self._planner.begin_pass(Cause.LATE_LEADER, now, 0, settings.catch_up_hold_above)
-            self._log.warning("ticks.late", hold=self._pass.force_hold)
+        if self._pass is None and (has_open_pass or self._planner.is_late(now)):
+            self._pass = self._passes.late(now, settings)
+            if self._planner.is_late(now):
+                if self._pass is None:
+                    return _CONTENDED_SECONDS
+                self._log.warning("ticks.late", hold=self._pass.force_hold)
         started = self._clock.elapsed()
         draft = self._planner.draft(now, now + settings.horizon + _ahead(settings), self._pass, self._rows)
         planning = self._clock.elapsed() - started
@@ -82,26 +89,26 @@ class TickWriter:
 
     def _commit(self, draft: Draft, now: datetime, settings: ClusterSettings, planning: float) -> int:
         try:
-            starts = self._budget.take(draft.paced, settings.catch_up_rate, now) if draft.paced else []
-            is_over = starts is None and self._store.terms.cluster().term != self.term
-            # Starts are lost with an answer: the commit may have used them.
-            result = None if starts is None else self._store.ticks.commit(draft.batch(self.term, now, starts))
+            batch = self._passes.batch(draft, now, settings, self._pass)
+            is_over = batch is None and self._store.terms.cluster().term != self.term
+            result = None if batch is None else self._store.ticks.commit(batch)
         except DatabaseUnreachable:
             self._book.expect_changes(self._planner.abandon(draft))
             raise
         if is_over or (result is not None and not result.is_current):
             self._book.expect_changes(self._planner.abandon(draft))
             raise TermOver
-        if result is None or starts is None:  # the cluster was halted a moment ago
+        if result is None:  # the cluster was halted a moment ago
             self._book.expect_changes(self._planner.abandon(draft))
             return 0
         if not result.is_fresh:
-            self._budget.give_back(starts)
+            self._passes.unused(draft)
             self._grew_old(draft, planning)
             return 0
-        self._budget.give_back(draft.starts_of(set(result.not_moved), starts))
+        self._passes.unused(draft, set(result.not_moved))
         self._book.expect_changes(self._planner.settle(draft, result))
         self._note(draft, result)
+        self._pass = self._passes.committed(draft, result, self._pass)
         return result.moved
 
     def _grew_old(self, draft: Draft, planning: float) -> None:
@@ -132,10 +139,10 @@ class TickWriter:
         """Nothing of the pass is left: what was missed is decided, and the claims reach the horizon again."""
         if self._pass is None or self._planner.is_behind(self._pass.upto):
             return
-        if self._pass.cause is Cause.TAKEOVER:
-            self._store.ticks.finish_pass(self.term, self._planning, len(self._planner.jobs))
+        self._passes.end(self._pass, self._planning)
+        if self._pass.cause is not Cause.LATE_LEADER:
             self._log.info(
-                "takeover.done",
+                "takeover.done" if self._pass.cause is Cause.TAKEOVER else "pass.done",
                 fired=self._pass.fired,
                 held=self._pass.force_hold,
                 jobs=len(self._planner.jobs),

@@ -8,12 +8,13 @@ nothing of the batch and comes back in ``CommitResult.not_moved``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sexton.claims import Origin
 from sexton.job_rules import FiringRules
+from sexton.races import PassShare
 from sexton.schedules import Schedule
 
 
@@ -35,6 +36,7 @@ class Cause(StrEnum):
     LATE_LEADER = "late leader"  # database outage, sleeping machine, long pause of the same leader
     NOT_STARTED = "claimed but not started"
     RESUMED = "resumed"  # what fell due in a pause, on request
+    RACE = "race"  # racers found ticks that had fallen due undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,10 @@ class JobDecision:
 
 @dataclass(frozen=True, slots=True)
 class TickBatch:
-    """One commit of a leader. At most one ``CursorMove`` a job; all else belongs to a moved job."""
+    """One commit of a leader or a racer. At most one ``CursorMove`` a job; all else belongs to a moved job.
+
+    ``share``: what makes it part of a race's pass over missed ticks; None where it fires none, or a leader's.
+    """
 
     term: int
     planned_at: datetime  # database time; a batch older than 5 s writes nothing
@@ -167,6 +172,11 @@ class TickBatch:
     skips: tuple[NewSkip, ...] = ()
     proposals: tuple[NewProposal, ...] = ()
     decisions: tuple[JobDecision, ...] = ()
+    share: PassShare | None = None
+
+    def within(self, share: PassShare) -> TickBatch:
+        """The same as part of a race's pass."""
+        return replace(self, share=share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +188,7 @@ class CommitResult:
     moved: int
     swallowed: int  # cursor moved, but the claim row existed: never expected, alarmed (invariant 6)
     not_moved: tuple[int, ...] = field(default=())  # changed or locked meanwhile: read again, plan again
+    is_within: bool = True  # False: the race's pass was over, full, or locked by another racer; nothing was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +232,4 @@ class LatePlan:
     verdicts: tuple[LateVerdict, ...]
     decision: JobDecision
     proposal: NewProposal | None = None
+    share: PassShare | None = None  # as in `TickBatch`; nothing of it is paced

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from sexton.races import RaceCounts
 
 
 class Strategy(StrEnum):
@@ -25,6 +27,7 @@ class ElectedBy(StrEnum):
     ZOOKEEPER = "zookeeper"
     DATABASE = "database"
     FORCED = "forced"
+    RACE = "race"  # nobody: the term of a race
 
 
 class Confirmation(StrEnum):
@@ -65,6 +68,7 @@ class ClusterState:
     place: str = ""  # where the ledger was recorded to be; "" where that is not known
     is_displaced: bool = False  # it is elsewhere now: restored or promoted, and not settled yet
     may_have_run_upto: datetime | None = None  # undecided ticks up to here of jobs that run at most once: to be held
+    has_open_pass: bool = False  # of a race: missed ticks are being decided, or the first racers have not looked yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +136,4 @@ class NodeReport:
     inputs_id: str
     coordinator_servers: tuple[CoordinatorServer, ...] = ()  # none for the database leader lease
     clock_jump_ms: int | None = None  # while this node doubts the database's clock: by how much it jumped
+    raced: RaceCounts = field(default_factory=RaceCounts)  # since this process began

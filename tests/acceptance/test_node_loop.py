@@ -187,6 +187,9 @@ class ScriptedCandidate:
 
     def seated(self) -> None: ...
 
+    def rest(self) -> None:
+        self.resign()
+
     def adopt(self, session: timedelta) -> None: ...
 
     def describe(self) -> str:

@@ -35,6 +35,12 @@ class JobPlan:
         return 0 if self.missed is None else self.missed.fired
 
     @property
+    def ticks(self) -> int:
+        """How many ticks it decides."""
+        skipped = 0 if self.missed is None else sum(skip.count for skip in self.missed.skips)
+        return len(self.claims) + len(self.paced) + skipped
+
+    @property
     def rows(self) -> int:
         """Rows that committing this costs, the cursor's apart."""
         return len(self.claims) + len(self.paced) + (0 if self.missed is None else len(self.missed.skips))

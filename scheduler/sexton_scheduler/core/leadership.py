@@ -13,7 +13,9 @@
   node stands aside, so that it wins the election too. The old leader goes on until it is superseded: no gap.
 * When the coordinator comes back from an outage through which somebody led, the others let that leader come first for
   two sessions: it is confirmed in its term rather than replaced. A leader that shows no sign of life is not waited for.
-* A node whose inputs differ from the cluster's never campaigns (invariant 8), and hands over if it leads.
+* A node whose inputs differ from the cluster's never campaigns and never races (invariant 8), and hands over if it
+  leads.
+* Under ``strategy: race`` nobody campaigns: every node races, and a leader has been superseded by the switch itself.
 
 Nothing here is a safety property: the term in every statement is (invariant 1).
 """
@@ -23,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sexton.terms import Confirmation
+from sexton.terms import Confirmation, Strategy
 from sexton_scheduler.election.candidate import Standing
 
 YIELD_SESSIONS = 2.0  # the session of a dead predecessor, first in line, may outlive the outage by 1.45 of its length
@@ -42,6 +44,9 @@ class Course(StrEnum):
     LEAD = "lead"
     HAND_OVER = "hand over"  # leave the term cleanly, then resign
     STEP_DOWN = "step down"  # superseded: resign, follow
+    ENTER_RACE = "enter race"  # no coordinator is asked any more
+    RACE = "race"
+    LEAVE_RACE = "leave race"
 
 
 class Force(StrEnum):
@@ -65,6 +70,8 @@ class Sighting:
     is_stopping: bool = False
     force: Force = Force.NOWHERE
     yields: bool = False  # as the function below says
+    strategy: Strategy = Strategy.LEADER  # the cluster's
+    is_racing: bool = False
 
 
 def course(sighting: Sighting) -> Course:
@@ -75,7 +82,14 @@ def course(sighting: Sighting) -> Course:
         if sighting.is_stopping or sighting.is_asked_to_resign or not sighting.may_lead:
             return Course.HAND_OVER
         return Course.LEAD
-    if sighting.is_stopping or not sighting.may_lead or sighting.force is Force.ELSEWHERE:
+    if sighting.is_racing:
+        goes_on = sighting.strategy is Strategy.RACE and sighting.may_lead
+        return Course.LEAVE_RACE if sighting.is_superseded or sighting.is_stopping or not goes_on else Course.RACE
+    if sighting.is_stopping or not sighting.may_lead:
+        return Course.STAND_ASIDE
+    if sighting.strategy is Strategy.RACE:
+        return Course.ENTER_RACE
+    if sighting.force is Force.ELSEWHERE:
         return Course.STAND_ASIDE
     if sighting.force is Force.HERE:
         return Course.TAKE_BY_FORCE
@@ -84,6 +98,11 @@ def course(sighting: Sighting) -> Course:
     if sighting.standing is Standing.AWAY and sighting.lease is Standing.ELECTED:
         return Course.TAKE_BY_LEASE
     return Course.FOLLOW
+
+
+def campaigns(strategy: Strategy, force: Force, *, may_lead: bool, is_stopping: bool) -> bool:
+    """Whether a node seeks election at all; in a race no coordinator is asked."""
+    return strategy is Strategy.LEADER and may_lead and not is_stopping and force is not Force.ELSEWHERE
 
 
 def confirmation(standing: Standing, before: Confirmation) -> Confirmation:

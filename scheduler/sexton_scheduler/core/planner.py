@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from sexton.claims import OnWorkerLost
 from sexton.decisions import Cause, CommitResult, CursorMove, GrowingSkip, PlannedJob, SkipReason, TickBatch
 from sexton.missed_ticks import HOLD_ABOVE_DETAIL, Fire, decide_missed
+from sexton.races import RaceCounts
 from sexton_scheduler.core.fire_heap import FireHeap
 from sexton_scheduler.core.job_plan import JobPlan, claim_at, first_tick, plan_job
 from sexton_scheduler.core.job_table import JobTable
@@ -45,13 +46,19 @@ class Quarantine:
 
 @dataclass(slots=True)
 class MissedPass:
-    """A pass over the past ticks of all jobs. ``fired`` grows with each commit, also from a predecessor's count on."""
+    """A pass over the past ticks of all jobs. ``fired`` grows with each commit, also from a predecessor's count on.
+
+    ``found``: how many would fire, counted no further than ``hold_above`` goes. ``number``: of a race's pass, which all
+    racers count together.
+    """
 
     cause: Cause
     upto: datetime
     hold_above: int
     fired: int
     force_hold: bool = False
+    found: int = 0
+    number: int | None = None
 
     def holds(self, more: int) -> bool:
         """Whether ``more`` fires must be held instead."""
@@ -76,6 +83,17 @@ class Draft:
     @property
     def job_ids(self) -> tuple[int, ...]:
         return tuple(plan.job.job_id for plan in self.plans)
+
+    @property
+    def paced_ticks(self) -> frozenset[tuple[int, datetime]]:
+        """Job and tick of each start that is asked for."""
+        return frozenset((plan.job.job_id, fire.scheduled_at) for plan in self.plans for fire in plan.paced)
+
+    def counted(self, result: CommitResult) -> RaceCounts:
+        """What the commit cost, and how many ticks it decided."""
+        lost = set(result.not_moved)
+        ticks = sum(plan.ticks for plan in self.plans if plan.job.job_id not in lost)
+        return RaceCounts(len(self.plans), len(lost), ticks)
 
     def starts_of(self, job_ids: Collection[int], starts: Sequence[datetime]) -> list[datetime]:
         """Those of the ``paced`` starts that belong to these jobs."""
@@ -182,6 +200,7 @@ class Planner:
             if would_fire > hold_above:
                 missed_pass.force_hold = True
                 break
+        missed_pass.found = would_fire - fired_before
         return missed_pass
 
     def would_fire(self, now: datetime, cause: Cause) -> int:

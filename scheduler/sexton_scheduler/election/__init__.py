@@ -28,7 +28,8 @@ def make_candidate(
     """The candidate for ``database:`` or ``zookeeper://h1:2181,h2:2181/path``; raises ``InvalidSetting``.
 
     ``store`` is the loop's own; ``wakeup`` is set whenever the standing changes. ``saw_servers`` is called, in a thread
-    of the candidate, every few seconds with what the coordinator's servers say of themselves.
+    of the candidate, every few seconds with what the coordinator's servers say of themselves. ZooKeeper is contacted
+    from the first campaign on, and no more once the candidate was told to rest.
     """
     if coordinator == DATABASE:
         from sexton_scheduler.election.database import DatabaseCandidate
@@ -36,10 +37,15 @@ def make_candidate(
         return DatabaseCandidate(store, clock, session)
     check_coordinator(coordinator, access)
     from sexton_scheduler.election.ensemble import Ensemble, Entrance
+    from sexton_scheduler.election.on_demand import CandidateOnDemand
     from sexton_scheduler.election.zookeeper import ZooKeeperCandidate
 
-    entrance = Entrance.open(access or CoordinatorAccess())
-    return ZooKeeperCandidate(Ensemble.parse(coordinator), identity, session, wakeup, entrance, saw_servers)
+    ensemble, entrance = Ensemble.parse(coordinator), Entrance.open(access or CoordinatorAccess())
+
+    def make(session: timedelta) -> Candidate:
+        return ZooKeeperCandidate(ensemble, identity, session, wakeup, entrance, saw_servers)
+
+    return CandidateOnDemand(make, ZooKeeperCandidate.elected_by, session, closed=lambda: saw_servers(()))
 
 
 def check_coordinator(coordinator: str, access: CoordinatorAccess | None) -> None:

@@ -93,6 +93,10 @@ class Candidate(Protocol):
         election; to another coordinator it means nothing."""
         ...
 
+    def rest(self) -> None:
+        """Resign, and let the coordinator go: nothing of it is used or asked until the next ``campaign``."""
+        ...
+
     def adopt(self, session: timedelta) -> None:
         """Use this session length from the next session or watch on (the cluster's setting has changed)."""
         ...

@@ -62,6 +62,9 @@ class DatabaseCandidate:
             self._not_before = self._clock.elapsed() + self._patience
         self._standing = Standing.OUT
 
+    def rest(self) -> None:
+        self.resign()
+
     def seated(self) -> None:
         self._standing = Standing.ELECTED
 

@@ -144,8 +144,9 @@ class ZooKeeperCandidate:
         if connection is not None and (is_away or (election and not line.remove(election, self._folder))):
             self._replace(connection)
 
-    def seated(self) -> None:
-        """Nothing: ZooKeeper's line decides who is confirmed."""
+    rest = resign  # who is to let ZooKeeper go closes it (`on_demand`)
+
+    def seated(self) -> None: ...  # ZooKeeper's line decides who is confirmed
 
     def adopt(self, session: timedelta) -> None:
         with self._changed:

@@ -45,4 +45,7 @@ def node_values(report: NodeReport) -> dict[str, str | int | datetime | None]:
         "coordinator_servers": servers_text(report.coordinator_servers),
         "clock_jump_ms": report.clock_jump_ms,
         "job_format": FORMAT,
+        "race_attempts": report.raced.attempts,
+        "race_conflicts": report.raced.conflicts,
+        "race_ticks": report.raced.ticks,
     }

@@ -36,6 +36,7 @@ from sexton.store.pool_tables import slots as slots
 from sexton.store.pool_tables import watches as watches
 from sexton.store.pool_tables import workers as workers
 from sexton.store.proposal_tables import proposals as proposals
+from sexton.store.race_tables import race_pass as race_pass
 from sexton.store.restore_tables import zone_data as zone_data
 from sexton.store.table_metadata import Key, where
 from sexton.store.table_metadata import metadata as metadata
@@ -134,6 +135,9 @@ nodes = Table(
     Column("coordinator_servers", Text, nullable=False, server_default="[]"),  # JSON: terms.servers_text
     Column("clock_jump_ms", BigInteger),  # by how much the database's clock jumped while this node doubts it; else null
     Column("job_format", SmallInteger, nullable=False, server_default="1"),  # the youngest it knows
+    Column("race_attempts", BigInteger, nullable=False, server_default="0"),  # sexton.races: since its process began
+    Column("race_conflicts", BigInteger, nullable=False, server_default="0"),
+    Column("race_ticks", BigInteger, nullable=False, server_default="0"),
     Column("job_format_at", Instant),  # the `seen_at` with which it said so: other releases leave the format as it was
 )
 

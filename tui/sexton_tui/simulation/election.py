@@ -191,6 +191,9 @@ class SimulatedCandidate:
 
     def seated(self) -> None: ...
 
+    def rest(self) -> None:
+        self.resign()
+
     def adopt(self, session: timedelta) -> None:
         self._length = session
 

@@ -18,7 +18,7 @@ from sexton.store.protocol import Channel, Listener, Store
 from sexton_tui.simulation.processes import Listening, LossyWakeup, Process
 from sexton_tui.simulation.world import World
 
-PARTS = ("terms", "ticks", "edits", "grants", "operations", "outputs", "reads", "restores")
+PARTS = ("terms", "ticks", "edits", "grants", "holds", "operations", "outputs", "races", "reads", "restores")
 
 
 class Watcher(Protocol):

@@ -32,7 +32,7 @@ from sexton.store.edit_plan import (
     told_by,
 )
 from sexton.store.format_rules import format_of_changes
-from sexton.store.postgres import cluster_edits, queue_edits
+from sexton.store.postgres import cluster_edits, queue_edits, strategy
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS, EditRoutine
 from sexton.store.postgres.edit_writes import EditWrites
@@ -97,12 +97,6 @@ _SET = """
 INSERT INTO settings (key, value, changed_at, changed_by) VALUES (%(key)s, %(value)s, clock_timestamp(), %(actor)s)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at,
   changed_by = excluded.changed_by
-"""
-# Under another strategy the leader's statements are stale at once: the term is raised, and nobody leads.
-_SET_STRATEGY = """
-UPDATE cluster SET strategy = %(value)s, term = term + 1, predecessor = coalesce(leader, predecessor),
-  left_at = CASE WHEN leader IS NULL THEN left_at ELSE clock_timestamp() END, leader = NULL, resign_requested = false
-WHERE id = 1 AND strategy <> %(value)s
 """
 _RESIGN = """
 WITH seen AS MATERIALIZED (
@@ -260,7 +254,10 @@ class PostgresEdits:
             return settings_from_rows(dict(connection.execute("SELECT key, value FROM settings").fetchall()))
 
     def set_setting(self, key: str, value: str, actor: str) -> ClusterSettings:
-        return self._connection.retrying(lambda: self._set(key, value, actor), f"setting {key}")
+        after = self._connection.retrying(lambda: self._set(key, value, actor), f"setting {key}")
+        if key == "strategy":
+            strategy.await_racers(self._connection)
+        return after
 
     def _set(self, key: str, value: str, actor: str) -> ClusterSettings:
         with self._connection.transaction(LIMITS) as connection:
@@ -272,7 +269,7 @@ class PostgresEdits:
             values = {"key": key, "value": setting_text(after, key), "actor": actor}
             connection.execute(_SET, values)
             if key == "strategy":
-                connection.execute(_SET_STRATEGY, values)
+                strategy.switch(connection, values)
             detail = {"key": key, "from": setting_text(before, key), "to": setting_text(after, key)}
             connection.execute(_EVENT, [actor, "setting.changed", None, json.dumps(detail)])
             connection.execute("SELECT pg_notify('sexton_jobs', '')")

@@ -14,6 +14,7 @@ from sexton.store.hold_rules import IS_GAP, OPENED_ANEW
 from sexton.store.late_claims import ENDED_JOBS, ended_job, late_job_rows, late_values
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.job_rows import read_jobs
+from sexton.store.postgres.races import IS_WITHIN, SHARE, share_values
 from sexton.store.postgres.tick_commit import FENCE, MAY_WRITE
 from sexton.store.protocol import LateJobRow
 
@@ -40,10 +41,14 @@ JOIN revisions r USING (job_id, revision)
 _IS_GAP = IS_GAP.format("q")
 _ENDED = f"{ENDED_JOBS} AND j.job_id = ANY (%(job_ids)s::bigint[])"
 
-_DECIDE = f"""
-WITH {FENCE},
+
+def _statement(share: str = "", within: str = "", counted: str = "") -> str:
+    """The decision; with the parts that make it one of a race's pass, or without."""
+    return f"""
+WITH {FENCE},{share}
  cursor AS MATERIALIZED (
-  SELECT job_id FROM cursors WHERE job_id = %(job_id)s AND seq = %(seq)s AND {MAY_WRITE} FOR UPDATE SKIP LOCKED),
+  SELECT job_id FROM cursors WHERE job_id = %(job_id)s AND seq = %(seq)s AND {MAY_WRITE}{within}
+  FOR UPDATE SKIP LOCKED),
  verdict AS MATERIALIZED (
   SELECT * FROM unnest(%(ticks)s::timestamptz[], %(states)s::smallint[], %(origins)s::smallint[],
       %(available)s::timestamptz[])
@@ -86,11 +91,18 @@ WITH {FENCE},
     clock_timestamp() FROM whole
   ON CONFLICT (job_id, after, term, cause) DO UPDATE SET upto = excluded.upto, missed = excluded.missed,
     fired = excluded.fired, merged = excluded.merged, skipped = excluded.skipped, expired = excluded.expired,
-    held = excluded.held, reason = excluded.reason, decided_at = excluded.decided_at)
+    held = excluded.held, reason = excluded.reason, decided_at = excluded.decided_at){counted}
 SELECT decided, (SELECT pg_notify('sexton_work', '') WHERE EXISTS
     (SELECT 1 FROM changed WHERE state = 0 AND available_at < clock_timestamp() + interval '5 s'))
 FROM whole
 """  # noqa: S608 - the parts are constants
+
+
+_COUNTED = """,
+ counted AS (
+  UPDATE race_pass SET fired = fired + %(fires)s FROM whole WHERE id = 1 AND whole.decided > 0)"""
+_DECIDE = _statement().encode()
+_DECIDE_IN_PASS = _statement(f"\n {SHARE},", f" AND {IS_WITHIN}", _COUNTED).encode()
 
 
 def late_jobs(store: PostgresConnection, limit: int) -> tuple[LateJobRow, ...]:
@@ -114,5 +126,9 @@ def decide_late(store: PostgresConnection, plan: LatePlan) -> int:
     if not plan.verdicts:
         return 0
     with store.autocommit() as connection:
-        row = connection.execute(_DECIDE, late_values(plan)).fetchone()
+        if plan.share is None:
+            row = connection.execute(_DECIDE, late_values(plan)).fetchone()
+        else:
+            values = {**late_values(plan), **share_values(plan.share)}
+            row = connection.execute(_DECIDE_IN_PASS, values).fetchone()
     return 0 if row is None else int(row[0])

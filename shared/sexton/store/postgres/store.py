@@ -16,8 +16,9 @@ from sexton.store.postgres.holds import PostgresHolds
 from sexton.store.postgres.listening import PostgresListener
 from sexton.store.postgres.operations import PostgresOperations
 from sexton.store.postgres.outputs import PostgresOutputs
-from sexton.store.postgres.restores import PostgresRestores
 from sexton.store.postgres.pauses import PostgresPauses
+from sexton.store.postgres.races import PostgresRaces
+from sexton.store.postgres.restores import PostgresRestores
 from sexton.store.postgres.terms import PostgresTerms
 from sexton.store.postgres.ticks import PostgresTicks
 from sexton.store.protocol import Channel, Listener
@@ -70,6 +71,10 @@ class PostgresStore:
     @cached_property
     def restores(self) -> PostgresRestores:
         return PostgresRestores(self.connection)
+
+    @cached_property
+    def races(self) -> PostgresRaces:
+        return PostgresRaces(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

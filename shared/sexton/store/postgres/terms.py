@@ -34,11 +34,16 @@ from sexton.terms import (
 # A node `n` that is not heard of, or that may not lead, keeps nobody waiting: a force to it has lapsed.
 CAN_BE_FORCED = "n.seen_at > clock_timestamp() - interval '15 s' AND n.inputs_id = c.inputs_id"
 
+# The term of a race begins with a pass that the first racers are to finish.
+_DECIDES_MISSED = """(c.strategy = 'race' AND (EXISTS (SELECT 1 FROM race_pass WHERE id = 1 AND is_open)
+         OR EXISTS (SELECT 1 FROM takeovers t WHERE t.term = c.term AND t.gap_until IS NULL)))"""
+
 _CLUSTER = f"""
 SELECT c.cluster_id, c.term, c.leader, c.leader_since, c.elected_by, c.strategy, c.coordinator, c.halted, c.inputs_id,
        c.resign_requested, c.clock_accepts, c.place, NOT {in_place("c")} AND NOT pg_is_in_recovery() AS is_displaced,
        c.may_have_run_upto, n.name AS forced_to,
-       c.forced_to IS NOT NULL AND n.name IS NULL AS has_lapsed_force, clock_timestamp() AS database_now
+       c.forced_to IS NOT NULL AND n.name IS NULL AS has_lapsed_force, {_DECIDES_MISSED} AS has_open_pass,
+       clock_timestamp() AS database_now
 FROM cluster c LEFT JOIN nodes n ON n.name = c.forced_to AND {CAN_BE_FORCED}
 WHERE c.id = 1
 """  # noqa: S608 - the parts are constants of this file
@@ -63,7 +68,7 @@ _TAKE = f"""
 WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '1000', true) AS milliseconds),
  held AS MATERIALIZED (
   SELECT c.term, c.leader, c.predecessor, c.left_at FROM cluster c, patience p
-  WHERE c.id = 1 AND c.term = %(expected)s AND p.milliseconds IS NOT NULL
+  WHERE c.id = 1 AND c.term = %(expected)s AND c.strategy = 'leader' AND p.milliseconds IS NOT NULL
     AND (%(elected_by)s <> 'forced' OR c.forced_to = %(node)s) AND {in_place("c")} FOR UPDATE OF c),
  last_beat AS MATERIALIZED (SELECT at FROM heartbeat WHERE id = 1),
  taken AS (
@@ -151,20 +156,32 @@ WITH before AS MATERIALIZED (
   SELECT format('process %%s on %%s', pid, address) AS who FROM nodes
   WHERE name = %(name)s AND (pid, address) <> (%(pid)s, %(address)s)
     AND seen_at BETWEEN clock_timestamp() - interval '5 s' AND clock_timestamp()),
+ told AS MATERIALIZED (
+  SELECT race_attempts, race_conflicts, race_ticks FROM nodes WHERE name = %(name)s AND (pid, address) =
+    (%(pid)s, %(address)s)),
+ counted AS (
+  INSERT INTO counters (name, value)
+  SELECT n.name, n.value FROM (VALUES
+    ('race_attempts', %(race_attempts)s - coalesce((SELECT race_attempts FROM told), 0)),
+    ('race_conflicts', %(race_conflicts)s - coalesce((SELECT race_conflicts FROM told), 0)),
+    ('race_ticks', %(race_ticks)s - coalesce((SELECT race_ticks FROM told), 0))) n(name, value)
+  WHERE n.value > 0 ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value),
  put AS (
 INSERT INTO nodes (name, address, version, pid, role, confirmation, coordinator_status, jobs_warm, behind_ms,
-  clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, job_format, started_at, seen_at,
-  job_format_at)
+  clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, job_format, race_attempts,
+  race_conflicts, race_ticks, started_at, seen_at, job_format_at)
 SELECT %(name)s, %(address)s, %(version)s, %(pid)s, %(role)s, %(confirmation)s, %(coordinator_status)s, %(jobs_warm)s,
   %(behind_ms)s, %(clock_offset_ms)s, %(claims_upto)s, %(inputs_id)s,
-  %(coordinator_servers)s, %(clock_jump_ms)s, %(job_format)s, at, at, at
+  %(coordinator_servers)s, %(clock_jump_ms)s, %(job_format)s, %(race_attempts)s, %(race_conflicts)s, %(race_ticks)s,
+  at, at, at
 FROM (SELECT clock_timestamp() AS at) now
 ON CONFLICT (name) DO UPDATE SET address = excluded.address, version = excluded.version, pid = excluded.pid,
   role = excluded.role, confirmation = excluded.confirmation, coordinator_status = excluded.coordinator_status,
   jobs_warm = excluded.jobs_warm, behind_ms = excluded.behind_ms, clock_offset_ms = excluded.clock_offset_ms,
   claims_upto = excluded.claims_upto, inputs_id = excluded.inputs_id, seen_at = excluded.seen_at,
   coordinator_servers = excluded.coordinator_servers, clock_jump_ms = excluded.clock_jump_ms,
-  job_format = excluded.job_format, job_format_at = excluded.job_format_at,
+  job_format = excluded.job_format, job_format_at = excluded.job_format_at, race_attempts = excluded.race_attempts,
+  race_conflicts = excluded.race_conflicts, race_ticks = excluded.race_ticks,
   started_at = CASE WHEN nodes.pid = excluded.pid AND nodes.address = excluded.address
                     THEN nodes.started_at ELSE excluded.started_at END)
 SELECT who FROM before

@@ -2,8 +2,10 @@
 
 It fences (invariant 3): the cluster row is read FOR SHARE, so that a takeover waits for a commit in flight and a
 commit that waits for a takeover sees the new term. In ``race`` term and strategy are read plainly and the cursors'
-compare-and-set decides alone. Per job it is all or nothing (invariant 2): only what belongs to a moved cursor is
-written. It returns one row, because a client stopped while receiving many would keep the locks.
+compare-and-set decides alone; ``COMMIT_IN_PASS`` is a racer's that fires missed ticks: it counts them in the race's
+pass, and draws their starts from the catch-up budget itself, so that racers who lose draw none. Per job it is all or
+nothing (invariant 2): only what belongs to a moved cursor is written. It returns one row, because a client stopped
+while receiving many would keep the locks.
 
 A row that was changed by others is skipped, never waited for, so that locks need no order; a place (`ctid`) that is no
 longer the row's moves nothing, as a lost compare-and-set does.
@@ -18,10 +20,12 @@ from datetime import timedelta
 from typing import Any
 
 from sexton.claims import OnWorkerLost, Origin
-from sexton.decisions import CommitResult, TickBatch
+from sexton.decisions import CommitResult, NewClaim, TickBatch
 from sexton.job_rules import FiringRules
+from sexton.races import PassShare
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.places import in_place
+from sexton.store.postgres.races import IS_WITHIN, SHARE, share_values
 
 FENCE = f"""fence AS (
   SELECT term = %(term)s AS is_current, term = %(term)s AND NOT halted AS may_write
@@ -37,30 +41,50 @@ _IS_MOVED = "(d.job_id IN (SELECT job_id FROM moved)) IS TRUE"
 _SLOT = """CASE WHEN (SELECT map FROM grouped) IS NULL THEN job_id
     ELSE coalesce(((SELECT map FROM grouped) ->> job_id::text)::bigint, job_id) END"""
 
-COMMIT = f"""
-WITH {FENCE},
+# A racer's paced claims stand as if the budget were free at `planned_at`: all start later by the same.
+_DRAWN = """
+ drawn AS (
+  UPDATE budget SET next_at = greatest(next_at, clock_timestamp()) + %(span)s::interval
+  WHERE id = 1 AND %(span)s::interval > interval '0' AND EXISTS (SELECT 1 FROM moved)
+  RETURNING next_at - %(span)s::interval - %(planned_at)s::timestamptz AS shift),
+ counted AS (
+  UPDATE race_pass SET fired = fired + (SELECT coalesce(sum(d.fired), 0)
+    FROM unnest(%(d_jobs)b::bigint[], %(d_fired)b::bigint[]) d(job_id, fired) WHERE (d.job_id IN
+      (SELECT job_id FROM moved)) IS TRUE)
+  WHERE id = 1 AND EXISTS (SELECT 1 FROM share)),"""
+_SHIFT = " + CASE WHEN paced THEN (SELECT shift FROM drawn) ELSE interval '0' END"
+
+
+def _statement(*, share: str = "", within: str = "", drawn: str = "", shift: str = "", is_within: str = "true") -> str:
+    """The commit; with the parts that make it one of a race's pass, or without."""
+    paced_array, paced = (", %(c_paced)b::boolean[]", ", paced") if drawn else ("", "")
+    return f"""
+WITH {FENCE},{share}
  step AS (
   SELECT * FROM unnest(%(jobs)b::bigint[], %(seqs)b::bigint[], %(was)b::timestamptz[], %(upto)b::timestamptz[])
     s(job_id, seq, was, upto)),
  free AS (
   SELECT c.ctid AS tid, s.upto FROM cursors c JOIN step s
     ON c.job_id = s.job_id AND c.seq = s.seq AND c.at = s.was AND s.upto > s.was
-  WHERE {MAY_WRITE} AND clock_timestamp() < %(planned_at)s::timestamptz + interval '5 s'
+  WHERE {MAY_WRITE} AND clock_timestamp() < %(planned_at)s::timestamptz + interval '5 s'{within}
   FOR UPDATE OF c SKIP LOCKED),
  moved AS (
   UPDATE cursors c SET at = f.upto FROM free f WHERE c.ctid = f.tid RETURNING c.job_id, c.slot),
- grouped AS MATERIALIZED (SELECT jsonb_object_agg(job_id, slot) AS map FROM moved WHERE slot IS NOT NULL),
+ grouped AS MATERIALIZED (SELECT jsonb_object_agg(job_id, slot) AS map FROM moved WHERE slot IS NOT NULL),{drawn}
  due AS (
   SELECT d.* FROM unnest(%(c_jobs)b::bigint[], %(c_ticks)b::timestamptz[], %(c_revisions)b::integer[],
       %(c_origins)b::smallint[], %(c_queues)b::text[], %(c_priorities)b::smallint[], %(c_overlaps)b::smallint[],
-      %(c_available)b::timestamptz[], %(c_start_by)b::timestamptz[], %(c_once)b::boolean[], %(c_jitter)b::integer[])
-    d(job_id, scheduled_at, revision, origin, queue, priority, overlap, available_at, start_by, at_most_once, jitter_ms)
+      %(c_available)b::timestamptz[], %(c_start_by)b::timestamptz[], %(c_once)b::boolean[],
+      %(c_jitter)b::integer[]{paced_array})
+    d(job_id, scheduled_at, revision, origin, queue, priority, overlap, available_at, start_by, at_most_once,
+      jitter_ms{paced})
   WHERE {_IS_MOVED}),
  fired AS (
   INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, start_by,
     blocked, at_most_once, jitter_ms, term, written_at)
-  SELECT job_id, scheduled_at, revision, origin, queue, priority, overlap, {_SLOT}, available_at, start_by,
-    job_id IN (SELECT job_id FROM pauses WHERE until IS NULL), at_most_once, jitter_ms, %(term)s, clock_timestamp()
+  SELECT job_id, scheduled_at, revision, origin, queue, priority, overlap, {_SLOT}, available_at{shift},
+    start_by{shift}, job_id IN (SELECT job_id FROM pauses WHERE until IS NULL), at_most_once, jitter_ms, %(term)s,
+    clock_timestamp()
   FROM due ON CONFLICT DO NOTHING RETURNING available_at),
  skipped AS (
   INSERT INTO skips (job_id, after, upto, count, reason, detail, revision, term, decided_at)
@@ -101,11 +125,18 @@ SELECT coalesce((SELECT is_current FROM fence), (SELECT is_current FROM race), f
        clock_timestamp() < %(planned_at)s::timestamptz + interval '5 s', moved, swallowed,
        CASE WHEN moved < cardinality(%(jobs)b::bigint[])
             THEN (SELECT array_agg(job_id) FROM (SELECT job_id FROM step EXCEPT SELECT job_id FROM moved) l) END,
+       {is_within},
        (SELECT pg_notify('sexton_work', '')
         WHERE EXISTS (SELECT 1 FROM fired WHERE available_at < clock_timestamp() + interval '5 s'))
 FROM outcome
 """  # noqa: S608 - the parts are constants of this file
-_COMMIT = COMMIT.encode()
+
+
+COMMIT = _statement()
+COMMIT_IN_PASS = _statement(
+    share=f"\n {SHARE},", within=f" AND {IS_WITHIN}", drawn=_DRAWN, shift=_SHIFT, is_within=IS_WITHIN
+)
+_COMMIT, _COMMIT_IN_PASS = COMMIT.encode(), COMMIT_IN_PASS.encode()
 # Of the ledger a stale leader writes nothing; that it tried is counted apart, for those who watch.
 _COUNT_STALE = b"""INSERT INTO counters (name, value) VALUES ('stale_commits', 1)
  ON CONFLICT (name) DO UPDATE SET value = counters.value + 1"""
@@ -115,13 +146,15 @@ _MILLISECOND = timedelta(milliseconds=1)
 def commit(store: PostgresConnection, batch: TickBatch) -> CommitResult:
     """``TickStore.commit``."""
     with store.autocommit() as connection:
-        row = connection.execute(_COMMIT, commit_values(batch)).fetchone()
+        statement = _COMMIT if batch.share is None else _COMMIT_IN_PASS
+        row = connection.execute(statement, commit_values(batch)).fetchone()
     assert row is not None  # noqa: S101 - `outcome` has one row
-    is_current, is_fresh, moved, swallowed, not_moved, _ = row
+    is_current, is_fresh, moved, swallowed, not_moved, is_within, _ = row
     if not is_current:
         store.unless_contended(lambda: _count_stale(store), None)
     # A batch that became old between its first row and its last has been written.
-    return CommitResult(is_current, is_fresh or moved > 0, moved, swallowed, tuple(sorted(not_moved or ())))
+    lost = tuple(sorted(not_moved or ()))
+    return CommitResult(is_current, is_fresh or moved > 0, moved, swallowed, lost, is_within)
 
 
 def _count_stale(store: PostgresConnection) -> None:
@@ -141,6 +174,7 @@ def commit_values(batch: TickBatch) -> dict[str, Any]:
         "was": [move.was for move in moves],
         "upto": [move.upto for move in moves],
         **_claim_values(batch),
+        **({} if batch.share is None else _pass_values(batch, batch.share)),
         "s_jobs": [skip.job_id for skip in skips],
         "s_after": [skip.after for skip in skips],
         "s_upto": [skip.upto for skip in skips],
@@ -172,8 +206,20 @@ def commit_values(batch: TickBatch) -> dict[str, Any]:
     }
 
 
+def _pass_values(batch: TickBatch, share: PassShare) -> dict[str, Any]:
+    return {
+        **share_values(share),
+        "span": timedelta(seconds=len(share.paced) / share.rate),
+        "c_paced": [(claim.job_id, claim.scheduled_at) in share.paced for claim in _in_order(batch)],
+    }
+
+
+def _in_order(batch: TickBatch) -> list[NewClaim]:
+    return sorted(batch.claims, key=lambda claim: (claim.job_id, claim.scheduled_at))
+
+
 def _claim_values(batch: TickBatch) -> dict[str, list[Any]]:
-    claims = sorted(batch.claims, key=lambda claim: (claim.job_id, claim.scheduled_at))
+    claims = _in_order(batch)
     known: dict[int, tuple[str, int, int, bool]] = {}  # by identity: equal rules are one object, and hashing is slow
     rules = [
         known.get(id(claim.firing)) or known.setdefault(id(claim.firing), _rules(claim.firing)) for claim in claims

@@ -17,13 +17,18 @@ UPDATE budget SET next_at = greatest(next_at, clock_timestamp()) + %(span)s::int
 WHERE id = 1 AND {tick_commit.MAY_WRITE} RETURNING next_at - %(span)s::interval
 """  # noqa: S608 - the parts are constants
 
+# A race's open pass that holds goes on as one that fires no more: its count is beyond every setting.
 _UNFINISHED_FIRED = """
-SELECT coalesce(sum(d.fired), 0)::bigint FROM decisions d JOIN takeovers t USING (term)
+SELECT coalesce(sum(d.fired), 0)::bigint
+  + (SELECT CASE WHEN NOT is_open THEN 0 WHEN holds THEN 1000000000 ELSE fired END FROM race_pass WHERE id = 1)
+FROM decisions d JOIN takeovers t USING (term)
 WHERE t.gap_until IS NULL AND d.cause = 'takeover'
 """
 
-# A pass that its leader did not live to finish was gone on with by this one: it ends with it.
+# A pass that its leader, or the race, did not live to finish was gone on with by this one: it ends with it.
 _FINISH = """
+WITH race_too AS (UPDATE race_pass SET is_open = false WHERE id = 1 AND is_open
+  AND EXISTS (SELECT 1 FROM cluster WHERE id = 1 AND term = %(term)s AND strategy = 'leader'))
 UPDATE takeovers SET gap_until = statement_timestamp(),
   planning_ms = CASE WHEN term = %(term)s THEN %(planning_ms)s ELSE planning_ms END,
   jobs = CASE WHEN term = %(term)s THEN %(jobs)s ELSE jobs END

@@ -55,8 +55,9 @@ from sexton.store.protocol.operations import (
     WorkerChoice,
 )
 from sexton.store.protocol.outputs import OutputStore
-from sexton.store.protocol.restores import CursorStands, RestoreStore
 from sexton.store.protocol.pauses import AllChanged, PauseOfAll, PauseStore
+from sexton.store.protocol.races import RaceStore
+from sexton.store.protocol.restores import CursorStands, RestoreStore
 from sexton.store.protocol.terms import TermStore
 from sexton.store.protocol.ticks import (
     CursorsRead,
@@ -99,6 +100,7 @@ __all__ = [
     "OutputStore",
     "PauseOfAll",
     "PauseStore",
+    "RaceStore",
     "Renewal",
     "Requeued",
     "Rerun",
@@ -166,6 +168,9 @@ class Store(Protocol):
 
     @property
     def restores(self) -> RestoreStore: ...
+
+    @property
+    def races(self) -> RaceStore: ...
 
     @property
     def reads(self) -> LedgerReader: ...

@@ -42,6 +42,7 @@ from sexton.store.sqlite import cluster_edits, edit_routine, queue_edits
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.formats import require_format
 from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.races import switch_strategy
 from sexton.store.sqlite.slot_groups import write_groups
 from sexton.store.sqlite.terms import record_event
 from sexton.store.sqlite.ticks import NEXT_CHANGE
@@ -80,12 +81,6 @@ _SET = """
 INSERT INTO settings (key, value, changed_at, changed_by) VALUES (?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at,
   changed_by = excluded.changed_by
-"""
-# Under another strategy the leader's statements are stale at once: the term is raised, and nobody leads.
-_SET_STRATEGY = """
-UPDATE cluster SET strategy = ?1, term = term + 1, predecessor = coalesce(leader, predecessor),
-  left_at = CASE WHEN leader IS NULL THEN left_at ELSE ?2 END, leader = NULL, resign_requested = 0
-WHERE id = 1 AND strategy <> ?1
 """
 _RESIGN = """
 UPDATE cluster SET resign_requested = (SELECT confirmation = 'confirmed' FROM heartbeat WHERE id = 1)
@@ -219,7 +214,7 @@ class SqliteEdits:
             now, text = self._connection.now_micros(), setting_text(after, key)
             connection.execute(_SET, [key, text, now, actor])
             if key == "strategy":
-                connection.execute(_SET_STRATEGY, [text, now])
+                switch_strategy(connection, text, actor, now)
             detail: dict[str, object] = {"key": key, "from": setting_text(before, key), "to": text}
             record_event(connection, now, actor, "setting.changed", detail)
             notify(self._connection, connection, Channel.JOBS)

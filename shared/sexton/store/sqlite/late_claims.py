@@ -13,6 +13,7 @@ from sexton.store.protocol import Channel, LateJobRow
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.job_rows import read_jobs
 from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.races import count_fired, is_within
 from sexton.store.sqlite.tick_commit import EXPLAIN, PROPOSE, SOON, decision_values, fence, proposal_values
 from sexton.store.tables import from_micros, to_micros
 
@@ -94,6 +95,10 @@ def decide_late(store: SqliteConnection, plan: LatePlan) -> int:
         ]
         if not all(connection.execute(_STILL_LATE, one).fetchone() for one in values):
             return 0
+        if plan.share is not None:
+            if not is_within(connection, plan.share):
+                return 0
+            count_fired(connection, plan.share, plan.share.fires)
         for one in values:
             connection.execute(_FIRE if one["state"] == State.READY else _END, one)
         if plan.proposal is not None:

@@ -17,8 +17,9 @@ from sexton.store.sqlite.holds import SqliteHolds
 from sexton.store.sqlite.listening import FileListener, MemoryListener
 from sexton.store.sqlite.operations import SqliteOperations
 from sexton.store.sqlite.outputs import SqliteOutputs
-from sexton.store.sqlite.restores import SqliteRestores
 from sexton.store.sqlite.pauses import SqlitePauses
+from sexton.store.sqlite.races import SqliteRaces
+from sexton.store.sqlite.restores import SqliteRestores
 from sexton.store.sqlite.terms import SqliteTerms
 from sexton.store.sqlite.ticks import SqliteTicks
 
@@ -68,6 +69,10 @@ class SqliteStore:
     @cached_property
     def restores(self) -> SqliteRestores:
         return SqliteRestores(self.connection)
+
+    @cached_property
+    def races(self) -> SqliteRaces:
+        return SqliteRaces(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

@@ -26,9 +26,13 @@ from sexton.terms import (
 # A node `n` that is not heard of, or that may not lead, keeps nobody waiting: a force to it has lapsed.
 CAN_BE_FORCED = "n.seen_at > :now - 15000000 AND n.inputs_id = c.inputs_id"
 
+# The term of a race begins with a pass that the first racers are to finish.
+_DECIDES_MISSED = """(c.strategy = 'race' AND (EXISTS (SELECT 1 FROM race_pass WHERE id = 1 AND is_open)
+    OR EXISTS (SELECT 1 FROM takeovers t WHERE t.term = c.term AND t.gap_until IS NULL)))"""
+
 _CLUSTER = f"""
 SELECT c.cluster_id, c.term, c.leader, c.leader_since, c.elected_by, c.strategy, c.coordinator, c.halted, c.inputs_id,
-  c.resign_requested, c.clock_accepts, c.forced_to, n.name
+  c.resign_requested, c.clock_accepts, c.forced_to, n.name, {_DECIDES_MISSED}
 FROM cluster c LEFT JOIN nodes n ON n.name = c.forced_to AND {CAN_BE_FORCED}
 WHERE c.id = 1
 """  # noqa: S608 - the parts are constants of this file
@@ -36,7 +40,7 @@ WHERE c.id = 1
 _BEFORE = """
 SELECT c.leader, c.predecessor, c.left_at, h.at, :elected_by = 'forced' AND c.leader <> :node
   AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.name = c.leader AND n.seen_at < :now - 15000000)
-FROM cluster c, heartbeat h WHERE c.id = 1 AND h.id = 1 AND c.term = :term
+FROM cluster c, heartbeat h WHERE c.id = 1 AND h.id = 1 AND c.term = :term AND c.strategy = 'leader'
   AND (:elected_by <> 'forced' OR c.forced_to = :node)
 """
 
@@ -84,18 +88,31 @@ WHERE h.id = 1 AND c.id = 1 AND h.term = ? AND c.leader IS NOT NULL
 
 _REPORT = """
 INSERT INTO nodes (name, address, version, pid, role, confirmation, coordinator_status, jobs_warm, behind_ms,
-  clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, job_format, started_at, seen_at,
-  job_format_at)
+  clock_offset_ms, claims_upto, inputs_id, coordinator_servers, clock_jump_ms, job_format, race_attempts,
+  race_conflicts, race_ticks, started_at, seen_at, job_format_at)
 VALUES (:name, :address, :version, :pid, :role, :confirmation, :coordinator_status, :jobs_warm, :behind_ms,
-  :clock_offset_ms, :claims_upto, :inputs_id, :coordinator_servers, :clock_jump_ms, :job_format, :now, :now, :now)
+  :clock_offset_ms, :claims_upto, :inputs_id, :coordinator_servers, :clock_jump_ms, :job_format, :race_attempts,
+  :race_conflicts, :race_ticks, :now, :now, :now)
 ON CONFLICT (name) DO UPDATE SET address = excluded.address, version = excluded.version, pid = excluded.pid,
   role = excluded.role, confirmation = excluded.confirmation, coordinator_status = excluded.coordinator_status,
   jobs_warm = excluded.jobs_warm, behind_ms = excluded.behind_ms, clock_offset_ms = excluded.clock_offset_ms,
   claims_upto = excluded.claims_upto, inputs_id = excluded.inputs_id, seen_at = excluded.seen_at,
   coordinator_servers = excluded.coordinator_servers, clock_jump_ms = excluded.clock_jump_ms,
-  job_format = excluded.job_format, job_format_at = excluded.job_format_at,
+  job_format = excluded.job_format, job_format_at = excluded.job_format_at, race_attempts = excluded.race_attempts,
+  race_conflicts = excluded.race_conflicts, race_ticks = excluded.race_ticks,
   started_at = CASE WHEN nodes.pid = excluded.pid AND nodes.address = excluded.address
                     THEN nodes.started_at ELSE excluded.started_at END
+"""
+
+
+_RACED_NAMES = ("race_attempts", "race_conflicts", "race_ticks")
+_RACED = """
+SELECT race_attempts, race_conflicts, race_ticks FROM nodes
+WHERE name = :name AND (pid, address) = (:pid, :address)
+"""
+_COUNT = """
+INSERT INTO counters (name, value) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value
 """
 
 
@@ -110,7 +127,7 @@ class SqliteTerms:
             now = self._connection.now()
             row = connection.execute(_CLUSTER, {"now": to_micros(now)}).fetchone()
         cluster_id, term, leader, since, elected_by, strategy, coordinator, halted, inputs_id, resign = row[:10]
-        accepts, forced_to, forced_node = row[10:]
+        accepts, forced_to, forced_node, has_open_pass = row[10:]
         return ClusterState(
             cluster_id=cluster_id,
             term=term,
@@ -126,6 +143,7 @@ class SqliteTerms:
             forced_to=forced_node,
             has_lapsed_force=forced_to is not None and forced_node is None,
             clock_accepts=accepts,
+            has_open_pass=bool(has_open_pass),
         )
 
     def enroll(self, coordinator: str, inputs_id: str, zone_data: str, engine: int) -> ClusterState:
@@ -233,6 +251,10 @@ class SqliteTerms:
         with self._connection.transaction() as connection:
             values["now"] = self._connection.now_micros()
             before = connection.execute(_NAMESAKE, values).fetchone()
+            told = connection.execute(_RACED, values).fetchone() or (0, 0, 0)
+            for name, seen in zip(_RACED_NAMES, told, strict=True):
+                if (more := getattr(report.raced, name.removeprefix("race_")) - seen) > 0:
+                    connection.execute(_COUNT, [name, more])
             connection.execute(_REPORT, values)
         return None if before is None else f"process {before[0]} on {before[1]}"
 

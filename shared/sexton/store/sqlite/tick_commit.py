@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 from sexton.claims import OnWorkerLost
 from sexton.decisions import CommitResult, JobDecision, NewClaim, NewProposal, NewSkip, TickBatch
+from sexton.races import PassShare
 from sexton.store.protocol import Channel
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.races import count_fired, drawn_shift, is_within
 from sexton.store.tables import to_micros
 
 FRESH_FOR = timedelta(seconds=5)
@@ -63,14 +66,17 @@ def commit(store: SqliteConnection, batch: TickBatch) -> CommitResult:
         is_current, may_write = fence(connection, batch.term)
         now = store.now()
         is_fresh = now < batch.planned_at + FRESH_FOR
+        fits = batch.share is None or is_within(connection, batch.share)
         moved = {
             move.job_id
             for move in batch.moves
-            if may_write and is_fresh
+            if may_write and is_fresh and fits
             for upto in (to_micros(move.upto),)
             if connection.execute(_MOVE, [upto, move.job_id, move.seq, to_micros(move.was), upto]).rowcount == 1
         }
         claims = [claim for claim in batch.claims if claim.job_id in moved]
+        if batch.share is not None and moved:
+            claims = _in_pass(connection, batch, batch.share, claims, moved, to_micros(now))
         inserted = _insert_claims(connection, claims, batch.term, to_micros(now))
         _insert_skips(connection, (skip for skip in batch.skips if skip.job_id in moved), batch.term, to_micros(now))
         for proposal in batch.proposals:
@@ -87,7 +93,32 @@ def commit(store: SqliteConnection, batch: TickBatch) -> CommitResult:
         if any(claim.available_at < now + SOON for claim in claims):
             notify(store, connection, Channel.WORK)
     not_moved = tuple(sorted(move.job_id for move in batch.moves if move.job_id not in moved))
-    return CommitResult(is_current, is_fresh, len(moved), swallowed, not_moved)
+    return CommitResult(is_current, is_fresh, len(moved), swallowed, not_moved, fits)
+
+
+def _in_pass(
+    connection: sqlite3.Connection,
+    batch: TickBatch,
+    share: PassShare,
+    claims: list[NewClaim],
+    moved: set[int],
+    now: int,
+) -> list[NewClaim]:
+    """The claims with their starts drawn from the catch-up budget; what fires is counted in the race's pass."""
+    count_fired(connection, share, sum(one.fired for one in batch.decisions if one.job_id in moved))
+    if not share.paced:
+        return claims
+    shift = timedelta(microseconds=drawn_shift(connection, share, now, to_micros(batch.planned_at)))
+    return [
+        replace(
+            claim,
+            available_at=claim.available_at + shift,
+            start_by=None if claim.start_by is None else claim.start_by + shift,
+        )
+        if (claim.job_id, claim.scheduled_at) in share.paced
+        else claim
+        for claim in claims
+    ]
 
 
 def _insert_claims(connection: sqlite3.Connection, claims: list[NewClaim], term: int, now: int) -> int:

@@ -15,17 +15,24 @@ from sexton.store.tables import from_micros
 
 _RESERVE = "UPDATE budget SET next_at = max(next_at, ?) + ? WHERE id = 1 RETURNING next_at"
 
+# A race's open pass that holds goes on as one that fires no more: its count is beyond every setting.
 _UNFINISHED_FIRED = """
-SELECT coalesce(sum(d.fired), 0) FROM decisions d JOIN takeovers t USING (term)
+SELECT coalesce(sum(d.fired), 0)
+  + (SELECT CASE WHEN NOT is_open THEN 0 WHEN holds THEN 1000000000 ELSE fired END FROM race_pass WHERE id = 1)
+FROM decisions d JOIN takeovers t USING (term)
 WHERE t.gap_until IS NULL AND d.cause = 'takeover'
 """
 
-# A pass that its leader did not live to finish was gone on with by this one: it ends with it.
+# A pass that its leader, or the race, did not live to finish was gone on with by this one: it ends with it.
 _FINISH = """
 UPDATE takeovers SET gap_until = :now,
   planning_ms = CASE WHEN term = :term THEN :planning_ms ELSE planning_ms END,
   jobs = CASE WHEN term = :term THEN :jobs ELSE jobs END
 WHERE term <= :term AND gap_until IS NULL AND EXISTS (SELECT 1 FROM cluster WHERE id = 1 AND term = :term)
+"""
+_FINISH_RACE = """
+UPDATE race_pass SET is_open = 0
+WHERE id = 1 AND is_open AND EXISTS (SELECT 1 FROM cluster WHERE id = 1 AND term = ? AND strategy = 'leader')
 """
 
 NEXT_CHANGE = "UPDATE counters SET value = value + 1 WHERE name = 'changes' RETURNING value"
@@ -82,6 +89,7 @@ class SqliteTicks:
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
             connection.execute(_FINISH, {"now": now, "term": term, "planning_ms": planning_ms, "jobs": jobs})
+            connection.execute(_FINISH_RACE, [term])
 
     def late_jobs(self, limit: int = 100) -> tuple[LateJobRow, ...]:
         return late_claims.late_jobs(self._connection, limit)

@@ -57,7 +57,20 @@ def _pauses() -> None:
 
 
 def _races() -> None:
-    pass
+    for name in ("race_attempts", "race_conflicts", "race_ticks"):
+        op.add_column("nodes", sa.Column(name, sa.BigInteger(), server_default="0", nullable=False))
+    op.create_table(
+        "race_pass",
+        sa.Column("id", sa.SmallInteger(), primary_key=True),
+        sa.Column("number", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("is_open", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("fired", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("holds", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("term", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("opened_at", _INSTANT),
+        sa.CheckConstraint("id = 1", name="one_race_pass"),
+    )
+    op.execute("INSERT INTO race_pass (id) VALUES (1)")
 
 
 def _restores() -> None:
