@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
-import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -26,7 +24,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 import sexton
 from sexton.clock import Clock, SystemClock
-from sexton.ending_signals import on_ending_signals
+from sexton.ending_signals import Endings, ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.inputs import own_inputs
 from sexton.process_settings import CoordinatorAccess, default_name
@@ -147,8 +145,7 @@ def run_node(options: NodeOptions) -> None:
     """
     check_coordinator(options.coordinator, options.access)
     log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
-    news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
-    with on_ending_signals(news.put):
+    with ending_signals() as news:
         settings = _await_enrollment(options, news)
         if settings is None:
             return
@@ -156,7 +153,7 @@ def run_node(options: NodeOptions) -> None:
         node.start(at_end=lambda: news.put(None))
         log.info("node.started", coordinator=options.coordinator)
         asked = 0
-        while (number := news.get()) is not None:
+        while (number := news.next()) is not None:
             asked += 1
             if asked > 1:
                 log.warning("node.ends_at_once", signal=number.name)
@@ -177,7 +174,7 @@ def enroll(store: Store, coordinator: str) -> None:
         store.restores.keep_zone_data(inputs.zone_data, packed_zone_data())
 
 
-def _await_enrollment(options: NodeOptions, news: queue.SimpleQueue[signal.Signals | None]) -> ClusterSettings | None:
+def _await_enrollment(options: NodeOptions, news: Endings) -> ClusterSettings | None:
     """The cluster's settings, once the database has answered; None where a signal came first."""
     log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
     is_said = False
@@ -192,8 +189,7 @@ def _await_enrollment(options: NodeOptions, news: queue.SimpleQueue[signal.Signa
             if not is_said:
                 log.warning("database.unreachable", error=str(error), hint="trying again until it answers")
                 is_said = True
-        with contextlib.suppress(queue.Empty):
-            news.get(timeout=RETRY_SECONDS)
+        if news.came(within=RETRY_SECONDS):
             return None
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import random
-import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -23,7 +21,7 @@ import structlog
 
 import sexton
 from sexton.clock import Clock, SystemClock
-from sexton.ending_signals import on_ending_signals
+from sexton.ending_signals import Endings, ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.output_places import place_at
 from sexton.process_settings import RECYCLE_MEMORY, RECYCLE_RUNS
@@ -186,10 +184,9 @@ def run_worker(options: WorkerOptions) -> int:
     outputs cannot be kept where they are to be, or settings of leases contradict each other.
     """
     log = structlog.get_logger("sexton.worker").bind(worker=options.name)
-    news: queue.SimpleQueue[signal.Signals | None] = queue.SimpleQueue()
     if options.whole_output is not None:
         place_at(options.whole_output.base)  # what cannot be is said before anything is waited for
-    with on_ending_signals(news.put):
+    with ending_signals() as news:
         cluster = _await_cluster(options, news)
         if cluster is None:
             return 0
@@ -197,7 +194,7 @@ def run_worker(options: WorkerOptions) -> int:
         worker.start(at_end=lambda: news.put(None))
         log.info("worker.started", queues=options.queues)
         asked = 0
-        while (number := news.get()) is not None:
+        while (number := news.next()) is not None:
             asked += 1
             if asked == 1:
                 log.info("worker.draining", signal=number.name, patience=options.drain.total_seconds())
@@ -210,7 +207,7 @@ def run_worker(options: WorkerOptions) -> int:
     return 0
 
 
-def _await_cluster(options: WorkerOptions, news: queue.SimpleQueue[signal.Signals | None]) -> ClusterSettings | None:
+def _await_cluster(options: WorkerOptions, news: Endings) -> ClusterSettings | None:
     """The cluster's settings, which agree, once the database answers and has the right tables; None: somebody asked
     this worker to end before."""
     is_told = False
@@ -225,8 +222,7 @@ def _await_cluster(options: WorkerOptions, news: queue.SimpleQueue[signal.Signal
             if not is_told:
                 structlog.get_logger("sexton.worker").warning("worker.database_unreachable", error=str(error))
                 is_told = True
-        with contextlib.suppress(queue.Empty):
-            news.get(timeout=RETRY_SECONDS)
+        if news.came(within=RETRY_SECONDS):
             return None
 
 
