@@ -85,6 +85,22 @@ class HeldTicks:
             )
         return ticks
 
+    def gap_parts(self, approved: Sequence[HeldTick]) -> tuple[GapPart, ...]:
+        """The gap's skip record cut around the ``approved`` ticks, oldest first; empty where there is no gap."""
+        if self.schedule is None:
+            return ()
+        first = min(approved[0].scheduled_at, approved[-1].scheduled_at)
+        last = max(approved[0].scheduled_at, approved[-1].scheduled_at)
+        parts = []
+        begin = self.after
+        if before := self.schedule.count_between(self.after, first - MICROSECOND):
+            begin = self.schedule.newest_between(self.after, first - MICROSECOND, 1)[-1]
+            parts.append(GapPart(self.after, begin, before, is_approved=False))
+        parts.append(GapPart(begin, last, len(approved), is_approved=True))
+        if behind := self.count - before - len(approved):
+            parts.append(GapPart(last, self.upto, behind, is_approved=False))
+        return tuple(parts)
+
     def _between(self, after: datetime, upto: datetime) -> Iterator[HeldTick]:
         if self.schedule is None:
             return (tick for tick in self.claims if after < tick.scheduled_at <= upto)
@@ -102,6 +118,16 @@ class HeldTicks:
                 f"{self.count:,} ticks are held, and here {found:,} are computed for the same stretch",
                 hint="use a Sexton of the release and zone data that the cluster had then, or reject them",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class GapPart:
+    """``count`` ticks in ``(after, upto]`` of a gap, answered alike."""
+
+    after: datetime
+    upto: datetime
+    count: int
+    is_approved: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,22 +8,18 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
 from sexton.claims import Origin, State
-from sexton.decisions import Cause, JobDecision, LatePlan, LateVerdict, NewProposal, NewSkip, SkipReason
 from sexton.errors import NotFound, Refused
-from sexton.holds import ALL, Part, ProposalState, in_start_order
-from sexton.job_rules import CatchUpOrder, MissedPolicy, MissedRules
+from sexton.holds import Part, ProposalState
+from sexton.job_rules import CatchUpOrder
 from sexton.store.ledger_snapshot import audit_ledger
-from sexton.store.protocol import Approval, ChangeKind, HoldAnswer, JobChange, JobRow, Store
+from sexton.store.protocol import ChangeKind, HoldAnswer, JobChange, Store
 from tests.support.claim_rows import ClaimRows
-from tests.support.leader_scene import MINUTE, SECOND, batch, claim, create, definition, lead, read, rows, set_columns
-
-HOLD = MissedRules(policy=MissedPolicy.HOLD, grace=timedelta(0))
-DAY = timedelta(days=1)
+from tests.support.held_scene import HOLD, approval, approve, hold_claims, hold_gap
+from tests.support.leader_scene import MINUTE, SECOND, definition, lead, read, rows, set_columns
 
 
 @pytest.fixture(autouse=True)
@@ -32,58 +28,6 @@ def only_arrows(ledger_url: str) -> None:
     scene = ClaimRows(ledger_url)
     scene.guard_arrows()
     scene.close()
-
-
-def hold_gap(store: Store, url: str, term: int, count: int = 5, *, lapses: timedelta = DAY, **keys: Any) -> JobRow:
-    """A job whose newest ``count`` ticks, one a second, wait in a proposal."""
-    (new,) = create(store, definition("held", **{"missed": HOLD, **keys}))
-    since = new.at.replace(microsecond=0) - (count + 1) * SECOND
-    set_columns(url, "cursors", {"job_id": new.job_id}, at=since)
-    set_columns(url, "revisions", {"job_id": new.job_id}, in_force_since=since)
-    job = read(store, new.job_id)
-    upto = since + count * SECOND
-    skip = NewSkip(job.job_id, since, upto, count, SkipReason.HELD, "policy hold: older than grace 0s", 1)
-    lapses_at = store.now() + lapses
-    proposal = NewProposal(job.job_id, 1, since, upto, count, since - DAY, lapses_at, skip.detail)
-    ticks = [since + number * SECOND for number in range(1, count + 1)]
-    written = batch(store, term, [(job, ticks)], claims=(), skips=(skip,), proposals=(proposal,))
-    assert store.ticks.commit(written).moved == 1
-    return job
-
-
-def hold_claims(store: Store, term: int, count: int = 3, job: JobRow | None = None) -> tuple[JobRow, list[datetime]]:
-    """A job with claims that nobody started in time and that wait in a proposal."""
-    job = job or create(store, definition("late", missed=HOLD))[0]
-    ticks = [job.at.replace(microsecond=0) + number * SECOND for number in range(1, count + 1)]
-    claims = tuple(claim(job, at, start_by=store.now() - MINUTE) for at in ticks)
-    assert store.ticks.commit(batch(store, term, [(job, ticks)], claims=claims)).moved == 1
-    assert store.ticks.decide_late(late_plan(store, term, job, ticks)) == count
-    return job, ticks
-
-
-def late_plan(store: Store, term: int, job: JobRow, ticks: list[datetime]) -> LatePlan:
-    count = len(ticks)
-    counts = {"missed": count, "fired": 0, "merged": 0, "skipped": 0, "expired": 0, "held": count}
-    why = "claimed but not started"
-    decision = JobDecision(job.job_id, 1, Cause.NOT_STARTED, ticks[0], ticks[-1], "hold", reason=why, **counts)
-    after, lapses_at = ticks[0] - timedelta(microseconds=1), store.now() + DAY
-    proposal = NewProposal(job.job_id, 1, after, ticks[-1], count, after - DAY, lapses_at, why)
-    verdicts = tuple(LateVerdict(at, SkipReason.HELD.value) for at in ticks)
-    return LatePlan(term, job.job_id, job.seq, verdicts, decision, proposal)
-
-
-def approve(store: Store, part: Part = ALL, actor: str = "ana", note: str = "") -> HoldAnswer:
-    """Approve a part of the one open proposal, as it stands."""
-    (hold,) = store.reads.holds()
-    return store.holds.approve(approval(store, hold.proposal_id, part, note), actor)
-
-
-def approval(store: Store, proposal_id: int, part: Part = ALL, note: str = "") -> Approval:
-    found = store.reads.hold(proposal_id)
-    assert found.ticks is not None
-    firing = found.ticks.firing
-    ticks = in_start_order(found.ticks.chosen(part), firing)
-    return Approval(proposal_id, found.mark, ticks, firing, found.ticks.schedule is not None, note)
 
 
 def assert_decided_once(store: Store, since: datetime) -> None:
@@ -161,8 +105,12 @@ def test_approving_a_part_rejects_the_rest(store: Store, ledger_url: str, part: 
     (proposal,) = rows(ledger_url, "proposals")
     ends = (job.at + numbers[0] * SECOND, job.at + numbers[-1] * SECOND)
     assert (proposal.approved, proposal.approved_from, proposal.approved_upto) == (len(numbers), *ends)
-    (skip,) = rows(ledger_url, "skips")
-    assert skip.detail.endswith(f"; {len(numbers)} of 5 approved, the others rejected by ana")
+    skips = rows(ledger_url, "skips")
+    assert (sum(one.count for one in skips), skips[0].after, skips[-1].upto) == (5, job.at, job.at + 5 * SECOND)
+    assert [one.count for one in skips if one.resolved_by == "ana"] == [len(numbers)]
+    rejected = [one.detail for one in skips if one.resolved_at is None]
+    assert len(rejected) == len(skips) - 1
+    assert all(one.endswith(f"; rejected by ana, who approved {len(numbers)} of 5") for one in rejected)
     assert store.reads.holds() == ()
     assert done.approved == len(numbers)
     assert_decided_once(store, job.at)
@@ -202,7 +150,7 @@ def test_held_claims_are_opened_again_and_the_rest_of_them_closed(store: Store, 
     assert hold.reason == "claimed but not started"
     done = approve(store, Part(newest=2))
     first, *others = rows(ledger_url, "claims")
-    assert (first.state, first.reason) == (State.SKIPPED, "held, and 2 of 3 approved, the others rejected by ana")
+    assert (first.state, first.reason) == (State.SKIPPED, "held, and rejected by ana, who approved 2 of 3")
     assert {(one.state, one.origin, one.start_by, one.finished_at) for one in others} == {
         (State.READY, Origin.HELD, None, None)
     }
@@ -339,7 +287,7 @@ def test_of_many_who_answer_at_once_one_wins_and_the_others_learn_of_it(
 ) -> None:
     """Each answers by a thread and a connection of its own; approvals, rejections and the lapse."""
     job = hold_gap(store, ledger_url, lead(store), lapses=-SECOND)
-    before, gate = approval(store, 1), threading.Barrier(5)
+    before, part, gate = approval(store, 1), approval(store, 1, Part(newest=2)), threading.Barrier(5)
     answers: list[HoldAnswer] = []
 
     def answer(call: Callable[[Store], HoldAnswer]) -> None:
@@ -350,7 +298,7 @@ def test_of_many_who_answer_at_once_one_wins_and_the_others_learn_of_it(
 
     calls: list[Callable[[Store], HoldAnswer]] = [
         lambda own: own.holds.approve(before, "ana"),
-        lambda own: own.holds.approve(replace(before, ticks=before.ticks[:2]), "bob"),
+        lambda own: own.holds.approve(part, "bob"),
         lambda own: own.holds.reject(1, "cyd"),
         lambda own: own.holds.reject(1, "dan"),
         lambda own: next(iter(own.holds.lapse()), None) or own.holds.reject(1, "eve"),

@@ -32,15 +32,16 @@ def no_proposal(proposal_id: int) -> NotFound:
     return NotFound(f"there is no proposal {proposal_id}", hint="`sexton holds list --all` lists what there is")
 
 
-def said(state: ProposalState, actor: str, note: str, approved: int = 0, count: int = 0) -> str:
+def said(state: ProposalState, actor: str, note: str) -> str:
     """The answer in the ledger: behind the skip record's detail, and as the reason of a claim that stays unrun."""
     if state is ProposalState.LAPSED:
         return "lapsed: nobody answered its proposal within hold_for"
-    if state is ProposalState.APPROVED and approved < count:
-        what = f"{approved:,} of {count:,} approved, the others rejected"
-    else:
-        what = state.value
-    return f"{what} by {actor}" + (f": {note}" if note else "")
+    return f"{state.value} by {actor}" + (f": {note}" if note else "")
+
+
+def said_of_rest(actor: str, note: str, approved: int, count: int) -> str:
+    """The same for the ticks that an approval of a part leaves."""
+    return said(ProposalState.REJECTED, f"{actor}, who approved {approved:,} of {count:,}", note)
 
 
 def answer_detail(

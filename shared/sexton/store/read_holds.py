@@ -93,7 +93,8 @@ def _query() -> Select[Any]:
 def _view(row: Row[Any], settings: ClusterSettings, pace: Pace, usual_run: timedelta | None) -> HoldView:
     firing = firing_rules(row.firing)
     is_gap, state = row.gap_count is not None, ProposalState(row.state)
-    count = row.gap_count if is_gap else row.stored_count
+    is_open = state is ProposalState.OPEN  # once it is answered, its record may be in parts
+    count = row.gap_count if is_gap and is_open else row.stored_count
     first = row.after + _MICROSECOND
     if is_gap:
         first = _schedule(row).next_after(max(row.after, row.in_force_since)) or first
@@ -105,7 +106,7 @@ def _view(row: Row[Any], settings: ClusterSettings, pace: Pace, usual_run: timed
         state=state,
         count=count,
         first=first,
-        last=row.gap_upto if is_gap else row.upto,
+        last=row.gap_upto if is_gap and is_open else row.upto,
         order=firing.missed.order,
         reason=row.reason or (row.gap_detail or "").partition("; ")[0],
         revision=row.revision,
@@ -118,7 +119,7 @@ def _view(row: Row[Any], settings: ClusterSettings, pace: Pace, usual_run: timed
         note=row.note,
         approved=row.approved,
         usual_run=usual_run,
-        drain=pace.drain(count, at_once, usual_run) if state is ProposalState.OPEN else None,
+        drain=pace.drain(count, at_once, usual_run) if is_open else None,
     )
 
 

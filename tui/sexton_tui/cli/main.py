@@ -66,6 +66,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("rerun", f"{_CLI}.stopping:rerun", "Run a tick that has ended once more."),
     Command("takeovers", f"{_CLI}.listings.takeovers:takeovers", "Each takeover, its gap, and what it decided."),
     Command("cursors", f"{_CLI}.cursors:cursors", "How far each job is decided, and setting that by hand."),
+    Command("holds", f"{_CLI}.holds:holds", "Missed ticks that wait for an operator, and the answers."),
     Command("cluster", f"{_CLI}.listings.cluster:cluster", "Leader, term, and the other nodes."),
     Command("workers", f"{_CLI}.listings.workers:workers", "The workers, their queues and slots."),
     Command("queues", f"{_CLI}.listings.queues:queues", "What waits in each queue, who serves it, and its limits."),

@@ -20,7 +20,7 @@ import psycopg
 from sexton.claims import OnWorkerLost
 from sexton.holds import ProposalState, start_at
 from sexton.settings import settings_from_rows
-from sexton.store.hold_rules import IS_GAP, LAPSED_BY, action_of, answer_detail, ends, no_proposal, said
+from sexton.store.hold_rules import IS_GAP, LAPSED_BY, action_of, answer_detail, ends, no_proposal, said, said_of_rest
 from sexton.store.postgres import arrays, budget
 from sexton.store.postgres.edit_routine import LIMITS
 from sexton.store.protocol.holds import Approval, HoldAnswer
@@ -61,12 +61,17 @@ FROM unnest(%(ticks)s::timestamptz[], %(available)s::timestamptz[], %(jitter)s::
 WHERE j.job_id = %(job)s AND p.proposal_id = %(id)s AND c.id = 1
 ON CONFLICT DO NOTHING
 """
-# A gap's: `is_resolved` where some of it runs after all.
-_RESOLVE = """
-UPDATE skips SET detail = detail || '; ' || %(said)s,
-  resolved_at = CASE WHEN %(is_resolved)s THEN %(at)s::timestamptz END,
-  resolved_by = CASE WHEN %(is_resolved)s THEN %(actor)s END
-WHERE job_id = %(job)s AND after = %(after)s AND reason = 'held' AND resolved_at IS NULL
+# A gap's record, or one part of it; resolved where its ticks run after all. Further parts are copies made before.
+_RECORD = """
+UPDATE skips SET detail = detail || '; ' || %(said)s, upto = coalesce(%(upto)s::timestamptz, upto),
+  count = coalesce(%(count)s::bigint, count), resolved_at = %(resolved_at)s, resolved_by = %(resolved_by)s
+WHERE job_id = %(job)s AND after = %(record)s AND reason = 'held' AND resolved_at IS NULL
+"""
+_FURTHER_PART = """
+INSERT INTO skips (job_id, after, upto, count, reason, detail, revision, term, decided_at, resolved_at, resolved_by)
+SELECT job_id, %(after)s::timestamptz, %(upto)s::timestamptz, %(count)s::bigint, reason,
+  detail || '; ' || %(said)s, revision, term, decided_at, %(resolved_at)s::timestamptz, %(resolved_by)s::text
+FROM skips WHERE job_id = %(job)s AND after = %(record)s AND reason = 'held' AND resolved_at IS NULL
 """
 _IS_GAP = f"SELECT {IS_GAP.format('p')} FROM proposals p WHERE p.proposal_id = %s"  # noqa: S608 - a constant
 _DUE = """
@@ -144,9 +149,12 @@ class PostgresHolds:
                 return won
             arrays.register(connection)
             of_job = {"id": approval.proposal_id, "job": won.job_id, "blocked": won.is_paused}
-            connection.execute(_CLAIM if approval.is_gap else _REOPEN, {**values, **of_job})
-            told = said(answer.state, actor, approval.note, len(approval.ticks), count)
-            _settle(connection, answer, won, approval.is_gap, told)
+            connection.execute(_CLAIM if approval.parts else _REOPEN, {**values, **of_job})
+            rest = said_of_rest(actor, approval.note, len(approval.ticks), count)
+            if approval.parts:
+                _cut(connection, approval, answer, won, rest)
+            else:
+                connection.execute(_CLOSE, {"job": won.job_id, "reason": f"held, and {rest}"})
             detail = answer_detail(approval.proposal_id, won.job, count, approval.note, approval.ticks)
             connection.execute(_EVENT, [actor, action_of(answer.state), won.job_id, _json(detail)])
             connection.execute("SELECT pg_notify('sexton_work', '')")
@@ -158,7 +166,11 @@ class PostgresHolds:
             if isinstance(won, HoldAnswer):
                 return won
             (is_gap,) = connection.execute(_IS_GAP, [answer.proposal_id]).fetchone() or (False,)
-            _settle(connection, answer, won, is_gap, said(answer.state, answer.actor, answer.note))
+            told = said(answer.state, answer.actor, answer.note)
+            if is_gap:
+                connection.execute(_RECORD, {**_unresolved(won, told), "upto": None, "count": None})
+            else:
+                connection.execute(_CLOSE, {"job": won.job_id, "reason": f"held, and {told}"})
             detail = answer_detail(answer.proposal_id, won.job, won.count, answer.note)
             connection.execute(_EVENT, [answer.actor, action_of(answer.state), won.job_id, _json(detail)])
         return _done(answer, won, 0)
@@ -188,13 +200,30 @@ def _answer(connection: psycopg.Connection[Any], answer: _Answer) -> _Won | Hold
     return HoldAnswer(answer.proposal_id, job_id, name, False, ProposalState(state), *rest)
 
 
-def _settle(connection: psycopg.Connection[Any], answer: _Answer, won: _Won, is_gap: bool, told: str) -> None:
-    """What of the proposal does not run is decided, and the ledger says why."""
-    values = {"job": won.job_id, "after": won.after, "actor": answer.actor, "at": won.answered_at, "said": told}
-    if is_gap:
-        connection.execute(_RESOLVE, {**values, "is_resolved": answer.state is ProposalState.APPROVED})
-    else:
-        connection.execute(_CLOSE, {"job": won.job_id, "reason": f"held, and {told}"})
+def _cut(connection: psycopg.Connection[Any], approval: Approval, answer: _Answer, won: _Won, rest: str) -> None:
+    """The gap's skip record in parts: resolved where its ticks run after all, and the others say why not."""
+    resolved = {
+        "said": said(answer.state, answer.actor, approval.note),
+        "resolved_at": won.answered_at,
+        "resolved_by": answer.actor,
+    }
+    of_part = [
+        {
+            **_unresolved(won, rest),
+            "after": part.after,
+            "upto": part.upto,
+            "count": part.count,
+            **(resolved if part.is_approved else {}),
+        }
+        for part in approval.parts
+    ]
+    for values in of_part[1:]:
+        connection.execute(_FURTHER_PART, values)
+    connection.execute(_RECORD, of_part[0])
+
+
+def _unresolved(won: _Won, told: str) -> dict[str, object]:
+    return {"job": won.job_id, "record": won.after, "said": told, "resolved_at": None, "resolved_by": None}
 
 
 def _done(answer: _Answer, won: _Won, approved: int) -> HoldAnswer:

@@ -1,17 +1,19 @@
 """Answers to proposals: ``open → approved | rejected | lapsed``, each a compare-and-set on the proposal.
 
 The answer and what it means for the ticks are one transaction: claims written or opened again, the rest closed, the
-skip record resolved, the event. Of two operators one wins, and the other's answer comes back undone, with the winner's.
+skip record resolved as far as its ticks run after all, the event. Of two operators one wins, and the other's answer
+comes back undone, with the winner's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.holds import HeldTick, ProposalState
-from sexton.job_rules import FiringRules
+if TYPE_CHECKING:
+    from sexton.holds import GapPart, HeldTick, ProposalState
+    from sexton.job_rules import FiringRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +21,15 @@ class Approval:
     """Approve these ticks of a proposal, in the order in which they should start, and reject its others.
 
     ``mark``: count and end of the proposal as it was read (``HoldDetail.mark``); one that has grown since is left as
-    it is. ``firing``: the rules of the proposal's revision. ``is_gap``: its ticks have no claims yet.
+    it is. ``firing``: the rules of the proposal's revision. ``parts``: the skip record of a gap, cut as it is answered;
+    empty where the proposal holds claims.
     """
 
     proposal_id: int
     mark: tuple[int, datetime]
     ticks: tuple[HeldTick, ...]
     firing: FiringRules
-    is_gap: bool
+    parts: tuple[GapPart, ...] = ()
     note: str = ""
 
 
@@ -59,7 +62,7 @@ class HoldStore(Protocol):
 
     def approve(self, approval: Approval, actor: str) -> HoldAnswer:
         """The ticks are claims of origin `held`, ready at the pace of the catch-up budget (blocked where the job is
-        paused), the proposal's others are decided not to run, and its skip record is resolved."""
+        paused), the proposal's others are decided not to run, and its skip record is resolved where they are."""
         ...
 
     def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:

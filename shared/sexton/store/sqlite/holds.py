@@ -11,7 +11,7 @@ from typing import Any
 from sexton.claims import OnWorkerLost
 from sexton.holds import ProposalState, start_at
 from sexton.settings import settings_from_rows
-from sexton.store.hold_rules import IS_GAP, LAPSED_BY, action_of, answer_detail, ends, no_proposal, said
+from sexton.store.hold_rules import IS_GAP, LAPSED_BY, action_of, answer_detail, ends, no_proposal, said, said_of_rest
 from sexton.store.protocol import Channel
 from sexton.store.protocol.holds import Approval, HoldAnswer
 from sexton.store.sqlite.connection import SqliteConnection
@@ -48,10 +48,17 @@ SELECT j.job_id, :tick, p.revision, 2, :queue, :priority, :overlap, coalesce(j.s
 FROM jobs j, proposals p, cluster c WHERE j.job_id = :job AND p.proposal_id = :id AND c.id = 1
 ON CONFLICT DO NOTHING
 """
-# A gap's: resolved where some of it runs after all.
-_RESOLVE = """
-UPDATE skips SET detail = detail || '; ' || :said, resolved_at = :resolved_at, resolved_by = :resolved_by
-WHERE job_id = :job AND after = :after AND reason = 'held' AND resolved_at IS NULL
+# A gap's record, or one part of it; resolved where its ticks run after all. Further parts are copies made before.
+_RECORD = """
+UPDATE skips SET detail = detail || '; ' || :said, upto = coalesce(:upto, upto), count = coalesce(:count, count),
+  resolved_at = :resolved_at, resolved_by = :resolved_by
+WHERE job_id = :job AND after = :record AND reason = 'held' AND resolved_at IS NULL
+"""
+_FURTHER_PART = """
+INSERT INTO skips (job_id, after, upto, count, reason, detail, revision, term, decided_at, resolved_at, resolved_by)
+SELECT job_id, :after, :upto, :count, reason, detail || '; ' || :said, revision, term, decided_at, :resolved_at,
+  :resolved_by
+FROM skips WHERE job_id = :job AND after = :record AND reason = 'held' AND resolved_at IS NULL
 """
 _IS_GAP = f"SELECT {IS_GAP.format('p')} FROM proposals p WHERE p.proposal_id = ?"  # noqa: S608 - a constant
 _DUE = """
@@ -103,10 +110,13 @@ class SqliteHolds:
                 return won
             starts = _starts(connection, len(approval.ticks), now)
             of_job = {"id": approval.proposal_id, "job": won.job_id, "blocked": won.is_paused, "now": now}
-            statement = _CLAIM if approval.is_gap else _REOPEN
+            statement = _CLAIM if approval.parts else _REOPEN
             connection.executemany(statement, [{**one, **of_job} for one in _claim_values(approval, starts)])
-            told = said(answer.state, actor, approval.note, len(approval.ticks), count)
-            _settle(connection, answer, won, approval.is_gap, told, now)
+            rest = said_of_rest(actor, approval.note, len(approval.ticks), count)
+            if approval.parts:
+                _cut(connection, approval, answer, won, rest, now)
+            else:
+                connection.execute(_CLOSE, [now, f"held, and {rest}", won.job_id])
             detail = answer_detail(approval.proposal_id, won.job, count, approval.note, approval.ticks)
             record_event(connection, now, actor, action_of(answer.state), detail, won.job_id)
             notify(self._connection, connection, Channel.WORK)
@@ -129,7 +139,11 @@ class SqliteHolds:
             if isinstance(won, HoldAnswer):
                 return won
             (is_gap,) = connection.execute(_IS_GAP, [answer.proposal_id]).fetchone()
-            _settle(connection, answer, won, bool(is_gap), said(answer.state, answer.actor, answer.note), now)
+            told = said(answer.state, answer.actor, answer.note)
+            if is_gap:
+                connection.execute(_RECORD, {**_unresolved(won, told), "upto": None, "count": None})
+            else:
+                connection.execute(_CLOSE, [now, f"held, and {told}", won.job_id])
             detail = answer_detail(answer.proposal_id, won.job, won.count, answer.note)
             record_event(connection, now, answer.actor, action_of(answer.state), detail, won.job_id)
         return _done(answer, won, 0, now)
@@ -175,15 +189,30 @@ def _claim_values(approval: Approval, starts: Sequence[datetime]) -> list[dict[s
     ]
 
 
-def _settle(connection: sqlite3.Connection, answer: _Answer, won: _Won, is_gap: bool, told: str, now: int) -> None:
-    """What of the proposal does not run is decided, and the ledger says why."""
-    if not is_gap:
-        connection.execute(_CLOSE, [now, f"held, and {told}", won.job_id])
-        return
-    is_resolved = answer.state is ProposalState.APPROVED
-    values = {"job": won.job_id, "after": won.after, "said": told}
-    values |= {"resolved_at": now if is_resolved else None, "resolved_by": answer.actor if is_resolved else None}
-    connection.execute(_RESOLVE, values)
+def _cut(connection: sqlite3.Connection, approval: Approval, answer: _Answer, won: _Won, rest: str, now: int) -> None:
+    """The gap's skip record in parts: resolved where its ticks run after all, and the others say why not."""
+    resolved = {
+        "said": said(answer.state, answer.actor, approval.note),
+        "resolved_at": now,
+        "resolved_by": answer.actor,
+    }
+    of_part = [
+        {
+            **_unresolved(won, rest),
+            "after": to_micros(part.after),
+            "upto": to_micros(part.upto),
+            "count": part.count,
+            **(resolved if part.is_approved else {}),
+        }
+        for part in approval.parts
+    ]
+    for values in of_part[1:]:
+        connection.execute(_FURTHER_PART, values)
+    connection.execute(_RECORD, of_part[0])
+
+
+def _unresolved(won: _Won, told: str) -> dict[str, object]:
+    return {"job": won.job_id, "record": won.after, "said": told, "resolved_at": None, "resolved_by": None}
 
 
 def _done(answer: _Answer, won: _Won, approved: int, now: int) -> HoldAnswer:

@@ -1,0 +1,124 @@
+"""What ``sexton holds`` says in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sexton.hold_views import HoldDetail, HoldView
+from sexton.holds import HeldTick, ProposalState
+from sexton.missed_reasons import rounded
+from sexton.settings import format_duration
+from sexton_tui.cli.output import instant_text, printable
+
+if TYPE_CHECKING:
+    from sexton.store.protocol import HoldAnswer
+
+_WIDTH = 9
+
+
+def hold_lines(hold: HoldView, now: datetime) -> Iterator[str]:
+    """One proposal, a fact a line."""
+    yield f"proposal {hold.proposal_id} of {printable(hold.job)}: {count_text(hold.count)}, {hold.state.value}"
+    yield _line("ticks", f"{_stretch(hold.first, hold.last)}, {hold.order.value} first, revision {hold.revision}")
+    yield _line("why", printable(hold.reason) or "not recorded")
+    if hold.state is ProposalState.OPEN:
+        waits, lapses = now - hold.made_at, max(hold.lapses_at - now, timedelta(0))
+        yield _line("waits", f"for {_coarse(waits)}, lapses in {_coarse(lapses)}: {_second(hold.lapses_at)}")
+        yield _line("takes", _drain(hold))
+        if hold.is_paused:
+            yield _line("paused", f"what is approved waits for `sexton resume {printable(hold.job)}`")
+        yield _line("answer", f"sexton holds approve {hold.proposal_id}, or sexton holds reject {hold.proposal_id}")
+        return
+    yield _line("answer", f"{_how(hold.state, hold.approved, hold.count)} by {_by(hold.answered_by, hold.answered_at)}")
+    if hold.note:
+        yield _line("note", printable(hold.note))
+
+
+def approval_text(found: HoldDetail, ticks: Sequence[HeldTick]) -> str:
+    """What approving these ticks would do, before it is done."""
+    hold = found.hold
+    first, last = ticks[0].scheduled_at, ticks[-1].scheduled_at
+    rest = hold.count - len(ticks)
+    others = f"; the other {rest:,} would be rejected" if rest else ""
+    paused = ", once the job is resumed" if hold.is_paused else ""
+    return (
+        f"proposal {hold.proposal_id} of {printable(hold.job)}: {count_text(len(ticks))} would run"
+        f" ({_stretch(first, last)}), {hold.order.value} first{paused}{others}"
+    )
+
+
+def rejection_text(hold: HoldView) -> str:
+    """What rejecting a proposal would do, before it is done."""
+    return (
+        f"proposal {hold.proposal_id} of {printable(hold.job)}: {count_text(hold.count)} would not run"
+        f" ({_stretch(hold.first, hold.last)})"
+    )
+
+
+def answer_text(answer: HoldAnswer) -> str:
+    """What this command has done."""
+    name = f"proposal {answer.proposal_id} of {printable(answer.job)}"
+    if answer.state is not ProposalState.APPROVED:
+        return f"{name} is rejected: {count_text(answer.count)} will not run"
+    rest = answer.count - answer.approved
+    what = f"{name} is approved: {count_text(answer.approved)}"
+    if answer.is_paused:
+        what += f" once it is resumed (`sexton resume {printable(answer.job)}`)"
+    elif answer.first_start is not None and answer.last_start is not None:
+        when = f"at {_second(answer.first_start)}"
+        if answer.last_start - answer.first_start >= timedelta(seconds=1):
+            when = f"from {_second(answer.first_start)} to {_second(answer.last_start)}"
+        what += f" may start {when}"
+    return what + (f"; the other {rest:,} {'is' if rest == 1 else 'are'} rejected" if rest else "")
+
+
+def lost_text(answer: HoldAnswer) -> str:
+    """Why this command has not answered a proposal: who did, when and how."""
+    name = f"proposal {answer.proposal_id} of {printable(answer.job)}"
+    if answer.state is ProposalState.OPEN:
+        return f"{name} has grown to {count_text(answer.count)} since it was read; look at it and answer again"
+    how = _how(answer.state, answer.approved, answer.count)
+    note = f" ({printable(answer.note)})" if answer.note else ""
+    return f"{name} was {how} by {_by(answer.answered_by, answer.answered_at)}{note}; this changed nothing"
+
+
+def count_text(count: int) -> str:
+    return f"{count:,} held tick" if count == 1 else f"{count:,} held ticks"
+
+
+def _how(state: ProposalState, approved: int, count: int) -> str:
+    if state is not ProposalState.APPROVED or approved == count:
+        return state.value
+    return f"{state.value} in part ({approved:,} of {count:,} ticks)"
+
+
+def _by(who: str | None, at: datetime | None) -> str:
+    return printable(who or "?") + ("" if at is None else f" at {_second(at)}")
+
+
+def _drain(hold: HoldView) -> str:
+    if hold.drain is None or hold.usual_run is None:
+        return "not known: the job has no runs yet to tell by"
+    return f"about {_coarse(hold.drain)} if approved now, by its last runs of {rounded(hold.usual_run)}"
+
+
+def _stretch(first: datetime, last: datetime) -> str:
+    if first == last:
+        return instant_text(first)
+    return f"{instant_text(first)} to {instant_text(last)}"
+
+
+def _second(at: datetime) -> str:
+    return instant_text(at.replace(microsecond=0))
+
+
+def _coarse(duration: timedelta) -> str:
+    """Whole seconds; whole minutes from an hour on."""
+    unit = timedelta(minutes=1) if duration >= timedelta(hours=1) else timedelta(seconds=1)
+    return format_duration(max(duration // unit * unit, timedelta(0)))
+
+
+def _line(key: str, text: str) -> str:
+    return f"  {key:<{_WIDTH}}{text}"
