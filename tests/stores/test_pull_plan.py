@@ -30,7 +30,8 @@ _FILL = """INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, pr
 
 @pytest.fixture
 def connection(postgres_ledger: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres_ledger.replace("+psycopg", ""), autocommit=True) as opened:
+    # Without just-in-time compiling, as the store has its connections.
+    with psycopg.connect(postgres_ledger.replace("+psycopg", ""), autocommit=True, options="-c jit=off") as opened:
         opened.execute("ALTER TABLE claims SET (autovacuum_enabled = off)")  # no statistics come to help
         opened.execute("INSERT INTO slots (slot, number) SELECT n, 1 FROM generate_series(1, 1000) n")
         yield opened

@@ -22,7 +22,8 @@ EXECUTIONS = ("EXECUTE standings ('{default,gpu}')", "EXECUTE pulling (1, '30 s'
 
 @pytest.fixture
 def connection(postgres_ledger: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres_ledger.replace("+psycopg", ""), autocommit=True) as opened:
+    # Without just-in-time compiling, as the store has its connections.
+    with psycopg.connect(postgres_ledger.replace("+psycopg", ""), autocommit=True, options="-c jit=off") as opened:
         opened.execute("ALTER TABLE claims SET (autovacuum_enabled = off)")  # no statistics come to help
         opened.execute("INSERT INTO slots (slot, number) SELECT n, 1 FROM generate_series(1, 1000) n")
         opened.execute("INSERT INTO queues (name, slots) VALUES ('default', 100)")

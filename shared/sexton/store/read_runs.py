@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, literal, select, text, tuple_, union_all
+from sqlalchemy import Connection, Row, Select, func, literal, select, text, true, tuple_
 
 from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
@@ -106,22 +106,12 @@ def _end_of_window(connection: Connection, source: Any, size: int) -> RunKey | N
 
 
 def newest_runs(connection: Connection, job_ids: Sequence[int], count: int) -> dict[int, tuple[RunView, ...]]:
-    """The `count` newest runs by tick of each job, newest first. For a page of jobs: SQLite unites 500 at most."""
+    """The `count` newest runs by tick of each job, newest first."""
     if not job_ids:
         return {}
-    table = tables.runs
-    # One range of the index per job: asked for all jobs at once, PostgreSQL reads the whole table.
-    newest = [
-        select(
-            select(table)
-            .where(table.c.job_id == job_id)
-            .order_by(table.c.scheduled_at.desc())
-            .limit(count)
-            .subquery(f"of_job_{place}")
-        )
-        for place, job_id in enumerate(job_ids)
-    ]
-    source = union_all(*newest).subquery("newest")
+    of_page = tables.jobs.alias("of_page")
+    by_job = _newest_by_job(of_page, count, has_lateral=connection.dialect.name == "postgresql")
+    source: Any = by_job.where(of_page.c.job_id.in_(job_ids)).subquery("newest")
     rows = connection.execute(
         _runs(source).order_by(source.c.job_id, source.c.scheduled_at.desc(), source.c.token.desc())
     )
@@ -129,6 +119,18 @@ def newest_runs(connection: Connection, job_ids: Sequence[int], count: int) -> d
     for row in rows:
         found.setdefault(row.job_id, []).append(run_view(row))
     return {job_id: tuple(of_job) for job_id, of_job in found.items()}
+
+
+def _newest_by_job(of_page: Any, count: int, *, has_lateral: bool) -> Select[Any]:
+    """One range of the index per job: asked for all jobs at once, PostgreSQL reads the whole table."""
+    table = tables.runs
+    one = table if has_lateral else table.alias("one")
+    of_job = one.c.job_id == of_page.c.job_id
+    if has_lateral:
+        newest = select(one).where(of_job).order_by(one.c.scheduled_at.desc()).limit(count).lateral("of_job")
+        return select(newest).select_from(of_page.join(newest, true()))
+    tokens = select(one.c.token).where(of_job).order_by(one.c.scheduled_at.desc()).limit(count).correlate(of_page)
+    return select(table).select_from(of_page.join(table, table.c.token.in_(tokens)))
 
 
 def read_claim_runs(connection: Connection, job_id: int, scheduled_at: datetime) -> tuple[RunView, ...]:
