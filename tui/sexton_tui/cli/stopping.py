@@ -17,6 +17,7 @@ from sexton_tui.cli.asking import ask
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_record, print_rows
+from sexton_tui.cli.skip_next import skip
 
 if TYPE_CHECKING:
     from sexton.store.protocol import CurrentJob, StoppedClaim, Store
@@ -52,7 +53,8 @@ def cancel(
     """Stop a tick's run, or all of a job's: SIGTERM, then SIGKILL after the job's kill_after.
 
     What waits (due, parked, to be retried) ends as cancelled at once. Ticks to come are not touched: that is
-    `sexton pause`. A run that ends by itself before it is stopped keeps its own outcome.
+    `sexton pause`; a single one that is named (TICK) is skipped, as by `sexton skip-next`. A run that ends by itself
+    before it is stopped keeps its own outcome.
     """
     from sexton.store.protocol import StopOutcome
 
@@ -62,6 +64,8 @@ def cancel(
         raise typer.BadParameter("--running is for all of a job's runs; leave it out, or TICK")
     with open_cluster(ctx) as store:
         found = find_job(store, job)
+        if at is not None and at > store.now() and _is_skipped(store, found, at, reason, output):
+            return 0
         if at is None and not yes:
             _ask_first(store, found, running_only=running)
         with _news(store, wait) as news:
@@ -103,6 +107,15 @@ def rerun(
     )
     if done.is_paused:
         print(f"{found.name} is paused: this waits for `sexton resume {found.name}`")
+
+
+def _is_skipped(store: Store, job: CurrentJob, at: datetime, reason: str, output: Output) -> bool:
+    """Skip a tick that is not due yet; False where it has begun all the same, or has ended: that is told as ever."""
+    state = store.operations.states(job.job_id, [at]).get(at, State.READY)
+    if state is not State.READY or job.is_paused:
+        return False
+    skip(store, job, at, reason, output)
+    return True
 
 
 def _ask_first(store: Store, job: CurrentJob, *, running_only: bool) -> None:

@@ -50,7 +50,7 @@ def status(
 
 def _once(store: Store, output: Output, database: str, *, clear: bool) -> int:
     overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
-    found = needs(overview, failing, undecided)
+    found = needs(overview, failing, undecided) + _pause_of_all(store)
     is_healthy = not any(need.is_urgent for need in found)
     if output is Output.TABLE:
         lines = status_lines(overview, found, database)
@@ -64,6 +64,14 @@ def _once(store: Store, output: Output, database: str, *, clear: bool) -> int:
         record = status_record(overview, found, failing, undecided, is_healthy=is_healthy)
         print(json.dumps(json_value(record), ensure_ascii=False))
     return 0 if is_healthy else 1
+
+
+def _pause_of_all(store: Store) -> tuple[Need, ...]:
+    pause = store.pauses.pause_of_all()
+    if pause is None:
+        return ()
+    since = f"{pause.since:%Y-%m-%d %H:%M:%S}"
+    return (Need(f"all jobs are paused since {since} by {pause.who}: {pause.why}", False, "`sexton resume --all`"),)
 
 
 def status_lines(overview: Overview, found: tuple[Need, ...], database: str) -> list[Line]:
