@@ -9,296 +9,352 @@ force and asks of every tick up to the cursor: is there exactly one decision?
     overdue        due, undecided, and older than the job's grace (5 s at least)
     unexpected     a scheduled claim that no revision in force says, or beyond the cursor
     miscounted     a skip record whose count is not that of the ticks it covers
-    inputs changed computed with other zone data or another tick engine: not judged
+    inputs changed a revision computed with zone data, holidays or a tick engine on which its
+                   ticks depend and that are others here: what it was in force for is not judged
     pending        undecided, but still allowed to be (or in an open pause)
     pruned         older than the ledger goes back
 
 The first six fail an audit; the last two are said, not counted. A skip record that
 an operator resolved counts with its claims as one decision.
+
+Ticks are compared by the ten thousand, as sorted columns of numbers; what differs is
+looked at one by one. Findings of one kind next to each other are one difference with a
+count, so that a ledger that lost a million rows is told in a few lines.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from enum import StrEnum
-from itertools import pairwise
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
+from sexton.audit_findings import DECIDED_WITHIN, Difference, JobAudit, Verdict, Window
+from sexton.audit_findings import AuditReport as AuditReport
+from sexton.audited_ledger import AuditedRevision, JobLedger, kind_of, origin_of, revision_of
+from sexton.bulk_ticks import instant_of, micros_of, ticks_between
 from sexton.claims import Origin
-from sexton.inputs import are_same
+from sexton.inputs import differ_for
 from sexton.schedules import Schedule
 
-
-class Verdict(StrEnum):
-    MISSING = "missing"
-    DOUBLE = "double"
-    OVERDUE = "overdue"
-    UNEXPECTED = "unexpected"
-    MISCOUNTED = "miscounted"
-    INPUTS_CHANGED = "inputs changed"
-    PENDING = "pending"
-    PRUNED = "pruned"
-
-    @property
-    def fails(self) -> bool:
-        return self not in (Verdict.PENDING, Verdict.PRUNED)
-
-
-@dataclass(frozen=True, slots=True)
-class AuditedRevision:
-    """A revision and the interval ``(since, until]`` in which its ticks count."""
-
-    revision: int
-    schedule: Schedule
-    since: datetime
-    until: datetime | None
-    grace: timedelta
-    inputs_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class AuditedClaim:
-    scheduled_at: datetime
-    origin: Origin
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class AuditedSkip:
-    """A skip record: ``count`` ticks in ``(after, upto]``."""
-
-    after: datetime
-    upto: datetime
-    count: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobLedger:
-    """All that is stored about one job, from one snapshot; lists oldest first."""
-
-    job_id: int
-    name: str
-    cursor: datetime
-    revisions: tuple[AuditedRevision, ...]
-    open_pause_since: datetime | None
-    claims: Sequence[AuditedClaim]
-    skips: Sequence[AuditedSkip]
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What is judged: ticks in ``(after, upto]``. ``now`` is the snapshot's database time."""
-
-    after: datetime
-    upto: datetime
-    now: datetime
-    pruned_before: datetime | None
-    inputs_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One finding about one job; ``at`` is its tick or the start of its stretch."""
-
-    job: str
-    verdict: Verdict
-    at: datetime
-    count: int
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobAudit:
-    job: str
-    due: int  # ticks that fell due in the window, by recomputation
-    decided: int
-    differences: tuple[Difference, ...]
-
-
-@dataclass(slots=True)
-class AuditReport:
-    """The whole audit; ``is_clean`` is what the exit code says."""
-
-    window: Window
-    jobs: int = 0
-    due: int = 0
-    decided: int = 0
-    differences: list[Difference] = field(default_factory=list)
-
-    def add(self, audit: JobAudit) -> None:
-        self.jobs += 1
-        self.due += audit.due
-        self.decided += audit.decided
-        self.differences.extend(audit.differences)
-
-    def count(self, verdict: Verdict) -> int:
-        return sum(difference.count for difference in self.differences if difference.verdict is verdict)
-
-    def counts(self) -> dict[str, int]:
-        """Every verdict's word with how many ticks it was given to."""
-        return {verdict.value: self.count(verdict) for verdict in Verdict}
-
-    @property
-    def is_clean(self) -> bool:
-        return not any(difference.verdict.fails for difference in self.differences)
-
-
-DECIDED_WITHIN = timedelta(seconds=5)
-"""With a grace of 0s a tick would be overdue in the instant it falls due; no leader decides faster than at once."""
-
+_SMALL = 64  # a skip record of at most so many ticks is looked at with the claims around it
+_AT_ONCE = 50_000  # ticks in memory
+_TOLD = 100  # findings of one verdict that a job has told one by one
 # Decisions of the schedule itself; the other origins answer an operator, and never count as a tick's first decision.
 _DECIDING = frozenset({Origin.SCHEDULE, Origin.CATCH_UP})
+_Interval = tuple[int, int]
+_END = 2**62  # after every instant
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def audit_job(ledger: JobLedger, window: Window) -> JobAudit:
     """Judge one job in the window. Pure: equal inputs give equal findings."""
-    changed = [r for r in ledger.revisions if not are_same(r.inputs_id, window.inputs_id)]
-    if changed:
-        detail = f"revision {changed[0].revision} was computed with {changed[0].inputs_id}, here is {window.inputs_id}"
-        found = Difference(ledger.name, Verdict.INPUTS_CHANGED, changed[0].since, 1, detail)
-        return JobAudit(ledger.name, 0, 0, (found,))
     return _JobAuditor(ledger, window).judge()
 
 
 class _JobAuditor:
+    """All instants are microseconds since 1970; intervals are ``(after, upto]``."""
+
     def __init__(self, ledger: JobLedger, window: Window) -> None:
         self.ledger = ledger
         self.window = window
-        self.differences: list[Difference] = []
-        after = window.after
-        if window.pruned_before is not None and window.pruned_before > after:
-            after = window.pruned_before
-        self.after = after
-        self.decided_upto = min(window.upto, ledger.cursor)
+        self.claims = ledger.claims
+        self.skips = ledger.skips
+        self.findings = _Findings(ledger.name)
+        self.cursor = micros_of(ledger.cursor)
+        self.upto = micros_of(window.upto)
+        self.after = micros_of(window.after)
+        if window.pruned_before is not None:
+            self.after = max(self.after, micros_of(window.pruned_before))
+        self.decided_upto = min(self.upto, self.cursor)
+        self.judged: list[tuple[AuditedRevision, Schedule, int, int]] = []
+        self.unjudged: list[_Interval] = []
+        self._take_revisions()
+        self.covered: dict[int, int] = {}  # of the small skip records, the ticks found in them
+        self.missing = 0
 
     def judge(self) -> JobAudit:
-        skips = self._skips_without_overlap()
-        due = self._count(self.after, self.window.upto)
+        due = self._count(self.after, self.upto)
         self._judge_pruned()
-        self._judge_skips(skips)
-        missing = self._judge_decided_ticks(skips)
+        first, last = self._skips_in_window()
+        self._judge_overlaps(first, last)
+        large = self._judge_large_skips(first, last)
+        self._judge_decided(first, last, large)
+        self._judge_small_skips()
         undecided = self._judge_undecided()
-        return JobAudit(self.ledger.name, due, due - missing - undecided, tuple(self.differences))
+        return JobAudit(self.ledger.name, due, due - self.missing - undecided, self.findings.told())
 
     # What should have fallen due ---------------------------------------------------------------
 
-    def _stretches(self, after: datetime, upto: datetime) -> Iterator[tuple[AuditedRevision, datetime, datetime]]:
+    def _take_revisions(self) -> None:
         for revision in self.ledger.revisions:
-            begin = max(after, revision.since)
-            end = upto if revision.until is None else min(upto, revision.until)
+            since = micros_of(revision.since)
+            until = _END if revision.until is None else micros_of(revision.until)
+            schedule = revision.schedule
+            if schedule is not None and not differ_for(schedule, revision.inputs_id, self.window.inputs_id):
+                self.judged.append((revision, schedule, since, until))
+                continue
+            self.unjudged.append((since, until))
+            if until > self.after and since < self.upto:
+                detail = (
+                    f"revision {revision.revision} has a schedule that this release cannot read"
+                    if schedule is None
+                    else f"revision {revision.revision} was computed with {revision.inputs_id}, "
+                    f"here is {self.window.inputs_id}"
+                )
+                self.findings.add(Verdict.INPUTS_CHANGED, max(since, self.after), 1, detail)
+
+    def _stretches(self, after: int, upto: int) -> Iterator[tuple[AuditedRevision, Schedule, int, int]]:
+        for revision, schedule, since, until in self.judged:
+            begin, end = max(after, since), min(upto, until)
             if begin < end:
-                yield revision, begin, end
+                yield revision, schedule, begin, end
 
-    def _count(self, after: datetime, upto: datetime) -> int:
-        return sum(r.schedule.count_between(begin, end) for r, begin, end in self._stretches(after, upto))
+    def _count(self, after: int, upto: int) -> int:
+        return sum(_count(schedule, begin, end) for _, schedule, begin, end in self._stretches(after, upto))
 
-    def _ticks(self, after: datetime, upto: datetime) -> Iterator[tuple[datetime, AuditedRevision]]:
-        for revision, begin, end in self._stretches(after, upto):
-            for tick in revision.schedule.between(begin, end):
-                yield tick, revision
+    def _is_unjudged(self, after: int, upto: int) -> bool:
+        return any(since < upto and after < until for since, until in self.unjudged)
 
     # The verdicts ------------------------------------------------------------------------------
 
     def _judge_pruned(self) -> None:
-        if self.after > self.window.after:
-            count = self._count(self.window.after, self.after)
-            if count:
-                self._find(Verdict.PRUNED, self.window.after, count, "older than the ledger goes back")
+        begin = micros_of(self.window.after)
+        if self.after > begin and (count := self._count(begin, min(self.after, self.upto))):
+            self.findings.add(Verdict.PRUNED, begin, count, "older than the ledger goes back")
 
-    def _skips_without_overlap(self) -> list[AuditedSkip]:
-        skips = sorted(
-            (s for s in self.ledger.skips if s.upto > self.after and s.after < self.decided_upto),
-            key=lambda s: s.after,
-        )
-        for earlier, later in pairwise(skips):
-            if later.after < earlier.upto:
-                upto = min(earlier.upto, later.upto)
-                count = self._count(later.after, upto) or 1
-                detail = (
-                    f"two skip records ({earlier.reason}, {later.reason}) cover ticks up to {upto:%Y-%m-%dT%H:%M:%SZ}"
+    def _skips_in_window(self) -> _Interval:
+        """The range of skip records that reach into what is decided; they are in the order of their ``after``."""
+        first, last = 0, bisect_left(self.skips.after, self.decided_upto)
+        while first < last and self.skips.upto[first] <= self.after:
+            first += 1
+        return first, last
+
+    def _judge_overlaps(self, first: int, last: int) -> None:
+        skips = self.skips
+        for place in range(first + 1, last):
+            if skips.after[place] < skips.upto[place - 1]:
+                upto = min(skips.upto[place - 1], skips.upto[place])
+                reasons = f"{skips.reasons[place - 1]}, {skips.reasons[place]}"
+                detail = f"two skip records ({reasons}) cover ticks up to {instant_of(upto):%Y-%m-%dT%H:%M:%SZ}"
+                self.findings.add(
+                    Verdict.DOUBLE, skips.after[place], self._count(skips.after[place], upto) or 1, detail
                 )
-                self._find(Verdict.DOUBLE, later.after, count, detail)
-        return skips
 
-    def _judge_skips(self, skips: Sequence[AuditedSkip]) -> None:
-        for skip in skips:
-            covered = self._count(skip.after, skip.upto)
-            if covered != skip.count:
-                detail = f"a skip record ({skip.reason}) says {skip.count} ticks, {covered} fell due in it"
-                self._find(Verdict.MISCOUNTED, skip.after, abs(covered - skip.count), detail)
+    def _judge_large_skips(self, first: int, last: int) -> list[_Interval]:
+        """Records of many ticks, or that reach out of the window, are counted by arithmetic; the stretches they cover.
 
-    def _judge_decided_ticks(self, skips: Sequence[AuditedSkip]) -> int:
-        """Walk the due ticks outside all skip records: each needs its claim, and each claim its tick."""
-        claims = {claim.scheduled_at: claim for claim in self.ledger.claims if claim.origin is not Origin.MANUAL}
-        missing = 0
-        for after, upto in self._uncovered(skips):
-            for tick, revision in self._ticks(after, upto):
-                claim = claims.pop(tick, None)
-                if claim is None:
-                    missing += 1
-                    detail = f"due by revision {revision.revision}, but neither a claim nor a skip record"
-                    self._find(Verdict.MISSING, tick, 1, detail)
-                elif claim.origin in _DECIDING and claim.revision != revision.revision:
-                    detail = f"claimed under revision {claim.revision}, but revision {revision.revision} was in force"
-                    self._find(Verdict.UNEXPECTED, tick, 1, detail)
-        self._judge_claims_without_tick(claims.values(), skips)
-        return missing
-
-    def _judge_claims_without_tick(self, claims: Iterable[AuditedClaim], skips: Sequence[AuditedSkip]) -> None:
-        for claim in claims:
-            at = claim.scheduled_at
-            if claim.origin not in _DECIDING:
+        A claim of the schedule in one of them is a second decision."""
+        skips = self.skips
+        covered: list[_Interval] = []
+        for place in range(first, last):
+            after, upto = skips.after[place], skips.upto[place]
+            if skips.counts[place] <= _SMALL and after >= self.after and upto <= self.decided_upto:
                 continue
-            if at > self.ledger.cursor:
-                self._find(Verdict.UNEXPECTED, at, 1, "claimed beyond the cursor: the next commit would swallow it")
-            elif self._is_in_window(at):
-                covering = _covering(skips, at)
-                if covering is not None:
-                    detail = f"claimed ({claim.origin.word}) and in a skip record ({covering.reason})"
-                    self._find(Verdict.DOUBLE, at, 1, detail)
-                else:
-                    detail = f"claimed ({claim.origin.word}), but not due by the revision in force"
-                    self._find(Verdict.UNEXPECTED, at, 1, detail)
+            if not self._is_unjudged(after, upto):
+                self._judge_count(place, self._count(after, upto))
+            covered.append((max(after, self.after), min(upto, self.decided_upto)))
+            self._find_doubles(place, max(after, self.after), min(upto, self.decided_upto))
+        return covered
 
-    def _uncovered(self, skips: Sequence[AuditedSkip]) -> Iterator[tuple[datetime, datetime]]:
-        begin = self.after
-        for skip in skips:
-            if skip.after > begin:
-                yield begin, min(skip.after, self.decided_upto)
-            begin = max(begin, skip.upto)
-        if begin < self.decided_upto:
-            yield begin, self.decided_upto
+    def _judge_small_skips(self) -> None:
+        for place, covered in self.covered.items():
+            if not self._is_unjudged(self.skips.after[place], self.skips.upto[place]):
+                self._judge_count(place, covered)
+
+    def _judge_count(self, place: int, covered: int) -> None:
+        said = self.skips.counts[place]
+        if covered != said:
+            detail = f"a skip record ({self.skips.reasons[place]}) says {said} ticks, {covered} fell due in it"
+            self.findings.add(Verdict.MISCOUNTED, self.skips.after[place], abs(covered - said), detail)
+
+    def _find_doubles(self, place: int, after: int, upto: int) -> None:
+        claims = self.claims
+        for index in range(bisect_right(claims.ticks, after), bisect_right(claims.ticks, upto)):
+            origin = origin_of(claims.kinds[index])
+            if origin in _DECIDING:
+                detail = f"claimed ({origin.word}) and in a skip record ({self.skips.reasons[place]})"
+                self.findings.add(Verdict.DOUBLE, claims.ticks[index], 1, detail)
+
+    def _judge_decided(self, first: int, last: int, large: list[_Interval]) -> None:
+        """Every due tick up to the cursor has its claim or its skip record, and every claim its tick."""
+        small = [place for place in range(first, last) if not self._is_large(place)]
+        self.covered = dict.fromkeys(small, 0)
+        at = self.after
+        for revision, schedule, since, until in self._stretches(self.after, self.decided_upto):
+            self._judge_undue(at, since, large)
+            for begin, end in _outside(large, since, until):
+                for low, high in _parts(schedule, begin, end):
+                    self._judge_part(revision, schedule, low, high, small)
+            at = until
+        self._judge_undue(at, self.decided_upto, large)
+        for index in range(bisect_right(self.claims.ticks, self.cursor), len(self.claims.ticks)):
+            if origin_of(self.claims.kinds[index]) in _DECIDING:
+                detail = "claimed beyond the cursor: the next commit would swallow it"
+                self.findings.add(Verdict.UNEXPECTED, self.claims.ticks[index], 1, detail)
+
+    def _is_large(self, place: int) -> bool:
+        skips = self.skips
+        inside = skips.after[place] >= self.after and skips.upto[place] <= self.decided_upto
+        return skips.counts[place] > _SMALL or not inside
+
+    def _judge_part(
+        self, revision: AuditedRevision, schedule: Schedule, after: int, upto: int, small: list[int]
+    ) -> None:
+        """A part of one revision's interval that no large skip record covers."""
+        due = ticks_between(schedule, after, upto)
+        first, last = bisect_right(self.claims.ticks, after), bisect_right(self.claims.ticks, upto)
+        ticks, kinds = self.claims.ticks[first:last], self.claims.kinds[first:last]
+        begin = bisect_right(small, after, key=self.skips.upto.__getitem__)
+        end = bisect_left(small, upto, key=self.skips.after.__getitem__)
+        if begin < end:
+            due, ticks, kinds = self._without_skipped(small[begin:end], due, ticks, kinds)
+        plain = {kind_of(revision.revision, origin) for origin in _DECIDING}
+        if array("q", due) == ticks and plain.issuperset(kinds):
+            return
+        self._compare(revision, due, ticks, kinds)
+
+    def _without_skipped(
+        self, places: list[int], due: Sequence[int], ticks: array[int], kinds: array[int]
+    ) -> tuple[Sequence[int], array[int], array[int]]:
+        """What of a part is not in one of these small skip records; the ticks in them are counted."""
+        skips = self.skips
+        left_due, left_ticks, left_kinds = array("q"), array("q"), array("q")
+        at_due = at_claim = 0
+        for place in places:
+            after, upto = skips.after[place], skips.upto[place]
+            first, last = bisect_right(due, after), bisect_right(due, upto)
+            self.covered[place] += last - first
+            if at_due < first:
+                left_due.extend(due[at_due:first])
+            at_due = max(at_due, last)
+            first, last = bisect_right(ticks, after), bisect_right(ticks, upto)
+            if at_claim < first:
+                left_ticks.extend(ticks[at_claim:first])
+                left_kinds.extend(kinds[at_claim:first])
+            if first < last:
+                self._find_doubles(place, ticks[first] - 1, ticks[last - 1])
+            at_claim = max(at_claim, last)
+        left_due.extend(due[at_due:])
+        left_ticks.extend(ticks[at_claim:])
+        left_kinds.extend(kinds[at_claim:])
+        return left_due, left_ticks, left_kinds
+
+    def _compare(self, revision: AuditedRevision, due: Sequence[int], ticks: array[int], kinds: array[int]) -> None:
+        """One by one: the due ticks of a part without skip records, and its claims."""
+        claimed = set(ticks)
+        lacking = [tick for tick in due if tick not in claimed]
+        self.missing += len(lacking)
+        detail = f"due by revision {revision.revision}, but neither a claim nor a skip record"
+        for tick in lacking:
+            self.findings.add(Verdict.MISSING, tick, 1, detail)
+        expected = set(due)
+        for tick, kind in zip(ticks, kinds, strict=True):
+            origin = origin_of(kind)
+            if origin not in _DECIDING:
+                continue
+            if tick not in expected:
+                detail = f"claimed ({origin.word}), but not due by the revision in force"
+                self.findings.add(Verdict.UNEXPECTED, tick, 1, detail)
+            elif revision_of(kind) != revision.revision:
+                claimed_by = f"claimed under revision {revision_of(kind)}"
+                detail = f"{claimed_by}, but revision {revision.revision} was in force"
+                self.findings.add(Verdict.UNEXPECTED, tick, 1, detail)
+
+    def _judge_undue(self, after: int, upto: int, large: list[_Interval]) -> None:
+        """Claims where no judged revision was in force."""
+        if after >= upto:
+            return
+        for begin, end in _outside(large, after, upto):
+            for index in range(bisect_right(self.claims.ticks, begin), bisect_right(self.claims.ticks, end)):
+                tick, origin = self.claims.ticks[index], origin_of(self.claims.kinds[index])
+                if origin in _DECIDING and not self._is_unjudged(tick - 1, tick):
+                    detail = f"claimed ({origin.word}), but not due by the revision in force"
+                    self.findings.add(Verdict.UNEXPECTED, tick, 1, detail)
 
     def _judge_undecided(self) -> int:
         """Due ticks beyond the cursor: pending while they may be, then overdue."""
-        after = max(self.after, self.ledger.cursor)
+        ledger, now = self.ledger, micros_of(self.window.now)
         undecided = 0
-        for revision, begin, end in self._stretches(after, self.window.upto):
-            paused_from = self.ledger.open_pause_since
-            limit = min(end, self.window.now - max(revision.grace, DECIDED_WITHIN))
-            if paused_from is not None:
-                limit = min(limit, max(begin, paused_from))
-            overdue = revision.schedule.count_between(begin, limit) if begin < limit else 0
-            pending = revision.schedule.count_between(max(begin, limit), end) if max(begin, limit) < end else 0
+        for revision, schedule, begin, end in self._stretches(max(self.after, self.cursor), self.upto):
+            limit = min(end, now - max(revision.grace, DECIDED_WITHIN) // _MICROSECOND)
+            if ledger.open_pause_since is not None:
+                limit = min(limit, max(begin, micros_of(ledger.open_pause_since)))
+            overdue = _count(schedule, begin, limit) if begin < limit else 0
+            pending = _count(schedule, max(begin, limit), end) if max(begin, limit) < end else 0
             undecided += overdue + pending
             if overdue:
                 detail = f"undecided for longer than the grace of {revision.grace.total_seconds():g} s"
-                self._find(Verdict.OVERDUE, revision.schedule.next_after(begin) or begin, overdue, detail)
+                detail += f"; {ledger.standing}" if ledger.standing else ""
+                first = schedule.next_after(instant_of(begin))
+                self.findings.add(Verdict.OVERDUE, begin if first is None else micros_of(first), overdue, detail)
             if pending:
-                self._find(Verdict.PENDING, max(begin, limit), pending, "may still be undecided")
+                self.findings.add(Verdict.PENDING, max(begin, limit), pending, "may still be undecided")
         return undecided
 
-    def _is_in_window(self, at: datetime) -> bool:
-        return self.after < at <= self.window.upto
 
-    def _find(self, verdict: Verdict, at: datetime, count: int, detail: str) -> None:
-        self.differences.append(Difference(self.ledger.name, verdict, at, count, detail))
+@dataclass(slots=True)
+class _Finding:
+    first: Difference
+    last: int
+    count: int
 
 
-def _covering(skips: Sequence[AuditedSkip], at: datetime) -> AuditedSkip | None:
-    """The skip record whose stretch holds ``at``; records are sorted by ``after``."""
-    last = bisect_left(skips, at, key=lambda skip: skip.after)
-    return skips[last - 1] if last and skips[last - 1].upto >= at else None
+class _Findings:
+    """Differences of one job; what follows one another for one reason is one, and what is beyond telling is summed."""
+
+    def __init__(self, job: str) -> None:
+        self._job = job
+        self._by_verdict: dict[Verdict, list[_Finding]] = {}
+
+    def add(self, verdict: Verdict, at: int, count: int, detail: str) -> None:
+        told = self._by_verdict.setdefault(verdict, [])
+        if told and told[-1].first.detail == detail:
+            told[-1].last = at
+            told[-1].count += count
+        elif len(told) < _TOLD:
+            told.append(_Finding(Difference(self._job, verdict, instant_of(at), count, detail), at, count))
+        else:
+            told[-1].first = replace(told[-1].first, detail="and more of the kind")
+            told[-1].last = at
+            told[-1].count += count
+
+    def told(self) -> tuple[Difference, ...]:
+        findings = [_told(one) for told in self._by_verdict.values() for one in told]
+        return tuple(sorted(findings, key=lambda difference: difference.at))
+
+
+def _told(finding: _Finding) -> Difference:
+    first = finding.first
+    if micros_of(first.at) == finding.last:
+        return replace(first, count=finding.count)
+    last = f"{instant_of(finding.last):%Y-%m-%dT%H:%M:%SZ}"
+    return replace(first, count=finding.count, detail=f"{first.detail}; the last of them {last}")
+
+
+def _count(schedule: Schedule, after: int, upto: int) -> int:
+    return schedule.count_between(instant_of(after), instant_of(upto))
+
+
+def _parts(schedule: Schedule, after: int, upto: int) -> Iterator[_Interval]:
+    """The interval in parts of so few ticks that they fit into memory."""
+    if _count(schedule, after, upto) <= _AT_ONCE or upto - after <= 1:
+        yield after, upto
+        return
+    middle = (after + upto) // 2
+    yield from _parts(schedule, after, middle)
+    yield from _parts(schedule, middle, upto)
+
+
+def _outside(taken: list[_Interval], after: int, upto: int) -> Iterator[_Interval]:
+    """What of ``(after, upto]`` none of these intervals, ordered by their start, holds."""
+    at = after
+    for begin, end in taken[bisect_left(taken, after, key=lambda one: one[1]) :]:
+        if begin >= upto:
+            break
+        if begin > at:
+            yield at, begin
+        at = max(at, end)
+    if at < upto:
+        yield at, upto

@@ -80,7 +80,7 @@ class ExcludedSchedule(Schedule):
 
     def count_between(self, after: datetime, upto: datetime, limit: int | None = None) -> int:
         count = self.inner.count_between(after, upto)
-        for start, end in self._excluded_between(after + _MICROSECOND, upto + _MICROSECOND):
+        for start, end in self.excluded_between(after + _MICROSECOND, upto + _MICROSECOND):
             count -= self.inner.count_between(start - _MICROSECOND, end - _MICROSECOND)
         return count if limit is None else min(count, limit)
 
@@ -101,7 +101,7 @@ class ExcludedSchedule(Schedule):
         midnight = day * _DAY_SECONDS - span.offset
         return max(span.start, midnight), min(span.end, midnight + _DAY_SECONDS)
 
-    def _excluded_between(self, start: datetime, stop: datetime) -> Iterator[tuple[datetime, datetime]]:
+    def excluded_between(self, start: datetime, stop: datetime) -> Iterator[tuple[datetime, datetime]]:
         """The excluded stretches in [start, stop), in order, those that touch put together."""
         open_from = open_to = None
         at = start

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sexton.audit import DECIDED_WITHIN
+from sexton.audit_findings import DECIDED_WITHIN
 from sexton.claims import ENDED, PACED_ORIGINS, Origin, State
 from sexton.decisions import SkipReason
 from sexton.missed_reasons import rounded
@@ -195,7 +195,7 @@ def _answer(facts: TickFacts, reason: TickReason, revision: RevisionFacts | None
     if claim is not None:
         return Answer.HELD if claim.state is State.HELD else Answer.CLAIMED
     if skip is not None and reason.is_due:
-        is_open = skip.reason is SkipReason.HELD and skip.resolved_at is None
+        is_open = skip.reason is SkipReason.HELD and (facts.proposal is None or facts.proposal.state == "open")
         return Answer.HELD if is_open else Answer.NOT_RUN
     if not reason.is_due:
         return Answer.NOT_DUE

@@ -156,7 +156,8 @@ def test_a_held_tick_names_its_proposal_and_what_came_of_it(store: Store, ledger
     set_columns(ledger_url, "proposals", {"job_id": job.job_id}, state="rejected", answered_by="ana", note="too late")
     set_columns(ledger_url, "skips", {"job_id": job.job_id}, resolved_at=store.now(), resolved_by="ana")
     found = explained(store, "bells", ticks[0])
-    assert (found.answer, found.next) == (Answer.NOT_RUN, "")
+    assert found.proposal is not None
+    assert (found.answer, found.next, found.proposal.answered_by) == (Answer.NOT_RUN, "", "ana")
     assert "resolved by ana" in found.decided
 
 

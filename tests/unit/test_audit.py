@@ -10,23 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sexton.audit import (
+from sexton.audit import audit_job
+from sexton.audit_findings import AuditReport, Verdict, Window
+from sexton.audited_ledger import (
     AuditedClaim,
     AuditedRevision,
     AuditedSkip,
-    AuditReport,
+    ClaimColumns,
     JobLedger,
-    Verdict,
-    Window,
-    audit_job,
+    SkipColumns,
 )
 from sexton.claims import Origin
+from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import EverySchedule
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = START + 10 * MINUTE + timedelta(seconds=30)
 MINUTELY = EverySchedule(MINUTE, datetime(1970, 1, 1, tzinfo=UTC))
+IN_BERLIN = schedule_from_spec(
+    {
+        "parts": [{"cron": "* * * * *"}],
+        "timezone": "Europe/Berlin",
+        "exclude": {"dates": [], "weekdays": [], "holidays": ["DE-BE"]},
+    }
+)
 GRACE = timedelta(seconds=60)
 
 
@@ -49,7 +57,8 @@ def ledger(
     revisions: Sequence[AuditedRevision] = (revision(),),
     paused: datetime | None = None,
 ) -> JobLedger:
-    return JobLedger(1, "bells", at(cursor), tuple(revisions), paused, claims, skips)
+    columns = ClaimColumns.of(claims), SkipColumns.of(skips)
+    return JobLedger(1, "bells", at(cursor), tuple(revisions), paused, *columns)
 
 
 WINDOW = Window(after=START, upto=NOW, now=NOW, pruned_before=None, inputs_id="2026b/1")
@@ -147,15 +156,34 @@ def test_a_skip_record_with_a_wrong_count_is_miscounted() -> None:
 
 
 def test_a_revision_of_other_inputs_is_not_judged() -> None:
-    changed = replace(revision(), inputs_id="2025a/1")
+    changed = replace(revision(), schedule=IN_BERLIN, inputs_id="2025a/1")
     assert verdicts(ledger(revisions=[changed])) == {Verdict.INPUTS_CHANGED: 1}
+    later = replace(revision(2, at(6)), schedule=IN_BERLIN)
+    mixed = [replace(changed, until=at(6)), later]
+    claims = [claim(3), claim(4, number=7), *(claim(m, number=2) for m in (7, 8, 10))]
+    skips = [AuditedSkip(at(1), at(7), 99, "paused")]
+    found = verdicts(ledger(claims[2:], skips, revisions=mixed))
+    assert found == {Verdict.INPUTS_CHANGED: 1, Verdict.DOUBLE: 1, Verdict.MISSING: 1}
+    assert verdicts(ledger(claims, revisions=mixed)) == {Verdict.INPUTS_CHANGED: 1, Verdict.MISSING: 1}
+    assert verdicts(ledger(claims[2:], revisions=mixed), replace(WINDOW, after=at(6))) == {Verdict.MISSING: 1}
+
+
+def test_other_inputs_are_none_for_a_schedule_that_does_not_depend_on_them() -> None:
+    for other in ("2026a/1", "2026a/1/0.1"):
+        assert verdicts(ledger(WHOLE, revisions=[replace(revision(), inputs_id=other)])) == {}, other
+    engine = replace(revision(), inputs_id="2026b/2")
+    assert verdicts(ledger(WHOLE, revisions=[engine])) == {Verdict.INPUTS_CHANGED: 1}
+
+
+def test_a_revision_that_this_release_cannot_read_is_not_judged() -> None:
+    assert verdicts(ledger(revisions=[replace(revision(), schedule=None)])) == {Verdict.INPUTS_CHANGED: 1}
 
 
 def test_inputs_without_holidays_are_those_of_before_they_were_among_them() -> None:
     complete = replace(WINDOW, inputs_id="2026b/1/0.109")
     assert verdicts(ledger(WHOLE), complete) == {}
     for other in ("2026b/2", "2026a/1", "2026b/1/0.108", "2026b/1/0.10"):
-        changed = replace(revision(), inputs_id=other)
+        changed = replace(revision(), schedule=IN_BERLIN, inputs_id=other)
         assert verdicts(ledger(revisions=[changed]), complete) == {Verdict.INPUTS_CHANGED: 1}, other
 
 
@@ -190,3 +218,38 @@ def test_missing_is_what_neither_claims_nor_skip_records_hold(claimed: set[int],
     found = verdicts(job)
     assert found.get(Verdict.MISSING, 0) == len(set(range(1, 11)) - claimed - covered)
     assert found.get(Verdict.DOUBLE, 0) == len(claimed & covered)
+
+
+def test_what_was_lost_together_is_one_difference_with_its_count() -> None:
+    (found,) = audit_job(ledger(WHOLE[:2] + WHOLE[7:]), WINDOW).differences
+    assert (found.at, found.count) == (at(3), 5)
+    assert found.detail.endswith("; the last of them 2026-03-01T00:07:00Z")
+
+
+def test_more_findings_than_a_person_reads_are_counted_and_not_listed() -> None:
+    every_second = [claim(1 + second / 60) for second in range(1, 400) if second % 60]
+    by_turns = [replace(one, origin=(Origin.SCHEDULE, Origin.CATCH_UP)[n % 2]) for n, one in enumerate(every_second)]
+    found = audit_job(ledger([*WHOLE, *by_turns]), WINDOW).differences
+    assert len(found) == 100
+    assert sum(one.count for one in found) == len(by_turns)
+
+
+def test_a_large_skip_record_is_counted_without_being_walked() -> None:
+    """A job of every second that slept for fifty years is one record."""
+    since = datetime(1980, 1, 1, tzinfo=UTC)
+    schedule = EverySchedule(timedelta(seconds=1))
+    job = replace(
+        ledger(skips=[AuditedSkip(since, START, round((START - since).total_seconds()), "merged")]),
+        cursor=START,
+        revisions=(replace(revision(), schedule=schedule, since=since),),
+    )
+    window = replace(WINDOW, after=since, upto=START)
+    assert verdicts(job, window) == {}
+    short = replace(job, skips=SkipColumns.of([AuditedSkip(since, START, 10_000_000, "merged")]))
+    assert Verdict.MISCOUNTED in verdicts(short, window)
+
+
+def test_what_keeps_a_job_from_being_decided_is_told_with_what_is_overdue() -> None:
+    job = replace(ledger(WHOLE[:3], cursor=3), standing="the job is quarantined")
+    (overdue, _) = audit_job(job, WINDOW).differences
+    assert overdue.detail == "undecided for longer than the grace of 60 s; the job is quarantined"

@@ -1,42 +1,46 @@
 """The whole ledger, job by job, out of one snapshot: what the audit reads.
 
-Read in one transaction (REPEATABLE READ on PostgreSQL), so that revisions, cursors, claims
-and skip records belong to one moment. Claims are streamed: a million
-of them never lie in memory at once.
+Read in one transaction (REPEATABLE READ on PostgreSQL), so that revisions, cursors, claims and skip records belong to
+one moment, also under a live cluster: it locks nothing and nobody waits for it. Jobs are read by the hundred and their
+claims streamed, so that neither a million jobs nor a million claims lie in memory at once; one job's do.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select, text
 
-from sexton.audit import (
-    AuditedClaim,
-    AuditedRevision,
-    AuditedSkip,
-    AuditReport,
-    JobLedger,
-    Window,
-    audit_job,
-)
-from sexton.claims import Origin
+from sexton.audit import audit_job
+from sexton.audit_findings import AuditReport, Window
+from sexton.audited_ledger import AuditedRevision, ClaimColumns, JobLedger, SkipColumns
+from sexton.bulk_ticks import micros_of
+from sexton.errors import SextonError
 from sexton.inputs import own_inputs
 from sexton.job_rules import firing_rules
 from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import Schedule
+from sexton.store.ledger_columns import JobRange, read_claims, read_skips
 from sexton.store.protocol import Store
-from sexton.store.tables import claims, cluster, cursors, jobs, pauses, revisions, skips
+from sexton.store.tables import cluster, cursors, jobs, pauses, revisions
 
-_BATCH = 10_000
+_JOBS = 500  # whose revisions are in memory at once
+_AHEAD = timedelta(days=36_525)  # claims are read up to now and this: beyond the cursor none should be
+_NO_CLAIMS, _NO_SKIPS = ClaimColumns(), SkipColumns()
+
+Progress = Callable[[int, int, AuditReport], None]
+"""Called now and then with how many jobs are judged, how many there are, and the report so far."""
 
 
-def audit_ledger(store: Store, after: datetime, upto: datetime | None = None) -> AuditReport:
+def audit_ledger(
+    store: Store, after: datetime, upto: datetime | None = None, progress: Progress | None = None
+) -> AuditReport:
     """Judge every job in ``(after, upto]``, ``upto`` at most (and by default) the database's now.
 
     With this process's zone data and tick engine; revisions computed with others are said to be, not judged.
@@ -44,82 +48,114 @@ def audit_ledger(store: Store, after: datetime, upto: datetime | None = None) ->
     """
     now = store.now()
     with store.reads.snapshot() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL statement_timeout = 0"))  # each wait for an answer has its own limit
+        head = connection.execute(select(cluster.c.pruned_before, cluster.c.halted)).one()
         window = Window(
             after=after,
             upto=now if upto is None else min(upto, now),
             now=now,
-            pruned_before=connection.execute(select(cluster.c.pruned_before)).scalar(),
+            pruned_before=head.pruned_before,
             inputs_id=own_inputs().inputs_id,
         )
         report = AuditReport(window)
-        for ledger in job_ledgers(connection, after, lambda text: schedule_from_spec(json.loads(text))):
+        total = 0 if progress is None else connection.execute(select(func.count()).select_from(jobs)).scalar_one()
+        for ledger in job_ledgers(connection, window, "the cluster is halted" if head.halted else ""):
             report.add(audit_job(ledger, window))
+            if progress is not None and report.jobs % _JOBS == 0:
+                progress(report.jobs, total, report)
         return report
 
 
-def job_ledgers(
-    connection: Connection, after: datetime, parse_schedule: Callable[[str], Schedule]
-) -> Iterator[JobLedger]:
-    """Every job that ever was, with its claims and skip records after ``after``, by job id."""
-    parsed: dict[str, Schedule] = {}
+def job_ledgers(connection: Connection, window: Window, standing: str = "") -> Iterator[JobLedger]:
+    """Every job that ever was, with its claims and skip records in the window and ahead of it, by job id.
 
-    def schedule(text: str) -> Schedule:
-        if text not in parsed:
-            parsed[text] = parse_schedule(text)
-        return parsed[text]
+    ``standing``: what keeps the ticks of all jobs from being decided.
+    """
+    last = 0
+    while some := _next_jobs(connection, last):
+        last = some[-1].job_id
+        yield from _ledgers_of(connection, some, window, standing)
 
-    by_job = attrgetter("job_id")
-    revisions_of = _grouped(connection, select(revisions).order_by(revisions.c.job_id, revisions.c.revision))
-    skips_of = _grouped(connection, select(skips).where(skips.c.upto > after).order_by(skips.c.job_id, skips.c.after))
+
+def _next_jobs(connection: Connection, after: int) -> Sequence[Any]:
+    return connection.execute(
+        select(jobs.c.job_id, jobs.c.name, jobs.c.quarantined_at, cursors.c.at)
+        .join(cursors, cursors.c.job_id == jobs.c.job_id)
+        .where(jobs.c.job_id > after)
+        .order_by(jobs.c.job_id)
+        .limit(_JOBS)
+    ).all()
+
+
+def _ledgers_of(connection: Connection, some: Sequence[Any], window: Window, standing: str) -> Iterator[JobLedger]:
+    """The ledgers of these jobs, which follow one another by their ids."""
+    first, last = some[0].job_id, some[-1].job_id
+    wanted = JobRange(first, last, micros_of(window.after), micros_of(window.upto + _ahead_of(window)))
+    revisions_of = _revisions(connection, first, last)
+    skips_of = dict(read_skips(connection, wanted))
     paused_since = {
         row.job_id: row.since
-        for row in connection.execute(select(pauses.c.job_id, pauses.c.since).where(pauses.c.until.is_(None)))
+        for row in connection.execute(
+            select(pauses.c.job_id, pauses.c.since).where(
+                pauses.c.until.is_(None), pauses.c.job_id >= first, pauses.c.job_id <= last
+            )
+        )
     }
-    every_job = connection.execute(
-        select(jobs.c.job_id, jobs.c.name, cursors.c.at)
-        .join(cursors, cursors.c.job_id == jobs.c.job_id)
-        .order_by(jobs.c.job_id)
-    ).all()
-    claim_rows = connection.execution_options(yield_per=_BATCH).execute(
-        select(claims.c.job_id, claims.c.scheduled_at, claims.c.origin, claims.c.revision)
-        .where(claims.c.scheduled_at > after)
-        .order_by(claims.c.job_id, claims.c.scheduled_at)
-    )
-    claim_groups = groupby(claim_rows, key=by_job)
-    claimed_job, claim_group = next(claim_groups, (None, iter(())))
-    for row in every_job:
-        while claimed_job is not None and claimed_job < row.job_id:
-            claimed_job, claim_group = next(claim_groups, (None, iter(())))
+    claims = read_claims(connection, wanted)
+    claimed, columns = next(claims, (last + 1, _NO_CLAIMS))
+    for row in some:
+        while claimed < row.job_id:
+            claimed, columns = next(claims, (last + 1, _NO_CLAIMS))
         yield JobLedger(
             job_id=row.job_id,
             name=row.name,
             cursor=row.at,
-            revisions=tuple(_revision(r, schedule) for r in revisions_of.get(row.job_id, ())),
+            revisions=tuple(_revision(one) for one in revisions_of.get(row.job_id, ())),
             open_pause_since=paused_since.get(row.job_id),
-            claims=[_claim(c) for c in claim_group] if claimed_job == row.job_id else (),
-            skips=[_skip(s) for s in skips_of.get(row.job_id, ())],
+            claims=columns if claimed == row.job_id else _NO_CLAIMS,
+            skips=skips_of.get(row.job_id, _NO_SKIPS),
+            standing=standing if row.quarantined_at is None else "the job is quarantined",
         )
 
 
-def _grouped(connection: Connection, query: Any) -> dict[int, list[Row[Any]]]:
-    return {job_id: list(rows) for job_id, rows in groupby(connection.execute(query), key=attrgetter("job_id"))}
+def _ahead_of(window: Window) -> timedelta:
+    """How far behind the window claims are read: to its end where that lies in the past, else all there are."""
+    return timedelta(0) if window.upto < window.now else _AHEAD
 
 
-def _skip(row: Row[Any]) -> AuditedSkip:
-    # `row.count` would be the tuple's method.
-    return AuditedSkip(row.after, row.upto, row._mapping["count"], row.reason)
+def _revisions(connection: Connection, first: int, last: int) -> dict[int, list[Row[Any]]]:
+    columns = (revisions.c[name] for name in _REVISION_COLUMNS)
+    rows = connection.execute(
+        select(*columns)
+        .where(revisions.c.job_id >= first, revisions.c.job_id <= last)
+        .order_by(revisions.c.job_id, revisions.c.revision)
+    )
+    return {job_id: list(of_job) for job_id, of_job in groupby(rows, key=attrgetter("job_id"))}
 
 
-def _claim(row: Any) -> AuditedClaim:
-    return AuditedClaim(row.scheduled_at, Origin(row.origin), row.revision)
+_REVISION_COLUMNS = ("job_id", "revision", "schedule", "firing", "in_force_since", "in_force_until", "inputs_id")
 
 
-def _revision(row: Row[Any], schedule: Callable[[str], Schedule]) -> AuditedRevision:
+def _revision(row: Row[Any]) -> AuditedRevision:
     return AuditedRevision(
         revision=row.revision,
-        schedule=schedule(row.schedule),
+        schedule=_schedule(row.schedule),
         since=row.in_force_since,
         until=row.in_force_until,
-        grace=firing_rules(row.firing).missed.grace,
+        grace=_grace(row.firing),
         inputs_id=row.inputs_id or own_inputs().inputs_id,  # empty until a first node starts: nothing is computed yet
     )
+
+
+@lru_cache(maxsize=4096)
+def _schedule(stored: str) -> Schedule | None:
+    try:
+        return schedule_from_spec(json.loads(stored))
+    except (SextonError, KeyError):
+        return None  # of a younger release
+
+
+@lru_cache(maxsize=4096)
+def _grace(firing: str) -> timedelta:
+    return firing_rules(firing).missed.grace

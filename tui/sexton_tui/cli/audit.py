@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +15,8 @@ from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, counted, instant_text, print_json, print_rows
 
 if TYPE_CHECKING:
-    from sexton.audit import AuditReport
+    from sexton.audit_findings import AuditReport
+    from sexton.store.ledger_snapshot import Progress
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _SHOWN = 50
@@ -26,7 +30,8 @@ def audit(
 ) -> int:
     """Recompute every tick that should have fallen due and find its one decision; exit 1 on any difference.
 
-    --to is now at most (and by default): what is to come is not judged.
+    --to is now at most (and by default): what is to come is not judged. On a cluster at work, ticks that may still be
+    undecided are named `pending` and fail nothing; undecided past that, they are `overdue`.
     """
     from sexton.store.ledger_snapshot import audit_ledger
 
@@ -41,14 +46,41 @@ def audit(
             raise typer.BadParameter(
                 f"--from {instant_text(after)} is still to come: the database's clock reads {instant_text(now)}"
             )
-        report = audit_ledger(store, after, upto)
+        with _progress() as progress:
+            report = audit_ledger(store, after, upto, progress)
     show_report(report, output)
     return 0 if report.is_clean else 1
 
 
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A line on the terminal that tells how far the audit is, and is gone at its end; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    shown = 0
+
+    def show(done: int, jobs: int, report: AuditReport) -> None:
+        nonlocal shown
+        line = f"auditing: {done:,} of {_thousands(jobs, 'job')}, {_thousands(report.due, 'tick')} due"
+        print(f"\r{line:<{shown}}", end="", file=sys.stderr, flush=True)
+        shown = max(shown, len(line))
+
+    try:
+        yield show
+    finally:
+        if shown:
+            print("\r" + " " * shown + "\r", end="", file=sys.stderr, flush=True)
+
+
+def _thousands(number: int, what: str) -> str:
+    """``1 job``, ``10,000 jobs``."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def summary_line(report: AuditReport) -> str:
     """The whole audit in one sentence."""
-    from sexton.audit import Verdict
+    from sexton.audit_findings import Verdict
 
     told = ", ".join(
         f"{report.count(verdict)} {verdict.value}"
@@ -80,6 +112,7 @@ def show_report(report: AuditReport, output: Output) -> None:
         return
     print(summary_line(report))
     failing = [difference for difference in report.differences if difference.verdict.fails]
+    failing.sort(key=lambda difference: difference.job.lower())  # of one job by their ticks
     if failing:
         print_rows(failing[:_SHOWN], output, ("job", "verdict", Column("at", "tick"), "count", "detail"))
     if len(failing) > _SHOWN:
