@@ -46,10 +46,12 @@ class Candidacies:
         if standing is Standing.AWAY:
             self._away_at = self._clock.elapsed()
         # After the candidate: whoever was elected by a hand-over then sees the empty seat.
-        lease = None if self.lease is None or is_leading else _standing(self.lease, campaigns)
+        lease = None
+        if self.lease is not None and not is_leading:
+            lease = _in_campaign(self.lease, self.lease.standing(), campaigns)
         lets_pass = not is_leading and self._yields()
-        if campaigns and not lets_pass:
-            standing = _standing(self.candidate, campaigns)
+        # As it was seen above: each look at a leader lease is two statements.
+        standing = _in_campaign(self.candidate, standing, campaigns and not lets_pass)
         return Standings(standing, lease, lets_pass)
 
     def _yields(self) -> bool:
@@ -86,9 +88,9 @@ class Candidacies:
         return (self.candidate,) if self.lease is None else (self.candidate, self.lease)
 
 
-def _standing(candidate: Candidate, campaigns: bool) -> Standing:
-    standing = candidate.standing()
+def _in_campaign(candidate: Candidate, standing: Standing, campaigns: bool) -> Standing:
+    """Where the candidate stands, who stood so, once it campaigns if it is to."""
     if campaigns and must_campaign(standing):
         candidate.campaign()
-        standing = candidate.standing()
+        return candidate.standing()
     return standing

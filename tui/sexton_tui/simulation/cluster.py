@@ -20,7 +20,7 @@ from sexton_tui.simulation.captured_logs import captured_logs
 from sexton_tui.simulation.election import Coordinator
 from sexton_tui.simulation.faults import FaultRates, Faults
 from sexton_tui.simulation.history import History
-from sexton_tui.simulation.judge import Judged, judge, shortest_horizon
+from sexton_tui.simulation.judge import Judged, judge, lasting, shortest_horizon
 from sexton_tui.simulation.machines import NodeMachine, Surroundings, WorkerMachine
 from sexton_tui.simulation.operator_actor import ACTOR, Operator
 from sexton_tui.simulation.quiet_times import QuietTimes
@@ -31,6 +31,7 @@ from sexton_tui.simulation.world import SECOND, World
 
 SIMULATED_ZOOKEEPER = "zookeeper://simulated:2181/sexton"
 QUIET_MINUTES = 45.0  # at the end of every simulation
+SEARCHED_AT_ONCE = 600.0  # seconds of virtual time between two looks of a search
 # The night of Berlin's change to summer time lies within a day.
 BEGIN = datetime(2027, 3, 27, 12, 0, tzinfo=UTC)
 
@@ -187,19 +188,46 @@ class SimulatedCluster:
 def simulate(simulation: Simulation) -> Outcome:
     """Simulate a cluster under faults, then a quiet time, and judge it."""
     with _rare_collections(), SimulatedCluster(simulation) as cluster:
-        faults_until = int(simulation.hours * 3600 * SECOND)
-        if simulation.operator_every is not None:
-            process = cluster.around.process("operator", "operator")
-            store = cluster.around.connect(process)
-            operator = Operator(process, store, faults_until, simulation.operator_every, cluster.settings)
-            process.start("acts", operator.run)
-        faults = cluster.begin_faults(simulation.rates, faults_until)
+        faults = _begin(cluster)
         cluster.run(simulation.hours * 3600)
-        if faults is not None:
-            faults.heal()
-        cluster.run(QUIET_MINUTES * 60)
-        horizon = shortest_horizon(cluster.store)
-        return _outcome(cluster, judge(cluster.watch, simulation.begin, horizon, cluster.quiet.finish()))
+        return _outcome(cluster, _verdict(cluster, faults))
+
+
+def search(simulation: Simulation) -> tuple[Finding, ...]:
+    """What `simulate` finds, but no more than the first ten virtual minutes in which something is found.
+
+    For a fault that is planted: what shows at once, or in the ledger at any time, needs no quiet time after it.
+    """
+    with _rare_collections(), SimulatedCluster(simulation) as cluster:
+        faults = _begin(cluster)
+        until = int(simulation.hours * 3600 * SECOND)
+        while cluster.world.micros < until:
+            cluster.run(min(SEARCHED_AT_ONCE, (until - cluster.world.micros) / SECOND))
+            if found := (*cluster.watch.findings, *lasting(cluster.watch, simulation.begin)):
+                return found
+        judged = _verdict(cluster, faults)
+        return (*cluster.watch.findings, *judged.findings)
+
+
+def _begin(cluster: SimulatedCluster) -> Faults | None:
+    """Let people act and things go wrong, for as long as the simulation says."""
+    simulation = cluster.simulation
+    until = int(simulation.hours * 3600 * SECOND)
+    if simulation.operator_every is not None:
+        process = cluster.around.process("operator", "operator")
+        store = cluster.around.connect(process)
+        operator = Operator(process, store, until, simulation.operator_every, cluster.settings)
+        process.start("acts", operator.run)
+    return cluster.begin_faults(simulation.rates, until)
+
+
+def _verdict(cluster: SimulatedCluster, faults: Faults | None) -> Judged:
+    """The judge's word, after a quiet time."""
+    if faults is not None:
+        faults.heal()
+    cluster.run(QUIET_MINUTES * 60)
+    horizon = shortest_horizon(cluster.store)
+    return judge(cluster.watch, cluster.simulation.begin, horizon, cluster.quiet.finish())
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sexton.audit import AuditReport
+from sexton.audit_findings import Difference, Verdict
 from sexton.claims import ENDED_BY_RUN, Origin, State
 from sexton.settings import parse_duration
 from sexton.store.ledger_snapshot import audit_ledger
@@ -73,11 +74,7 @@ def judge(
     """Judge the ledger behind the watch; ``undisturbed`` in order of time."""
     store, now = watch.store, watch.world.now()
     report = audit_ledger(store, begin, now - DECIDING)
-    findings = [
-        Finding(difference.verdict.value, f"{difference.job} {difference.at.isoformat()} {difference.detail}")
-        for difference in report.differences
-        if difference.verdict.fails
-    ]
+    findings = [_finding(difference) for difference in report.differences if difference.verdict.fails]
     findings += _unended(store, now)
     findings += _parked_beside_free_slots(store, now)
     checked, late = _written_late(store, horizon, undisturbed)
@@ -88,6 +85,13 @@ def judge(
     findings += _left_standing(store)
     (claims,) = _rows(store, "SELECT count(*) FROM claims")[0]
     return Judged(report, tuple(findings), claims, len(watch.runs), checked, ledger_digest(store))
+
+
+def lasting(watch: Watch, begin: datetime) -> list[Finding]:
+    """What no quiet time would mend, as of now: ticks missing or double, claims ended twice."""
+    report = audit_ledger(watch.store, begin, watch.world.now() - DECIDING)
+    lost = [one for one in report.differences if one.verdict in (Verdict.MISSING, Verdict.DOUBLE)]
+    return [*(_finding(difference) for difference in lost), *_accepted_twice(watch.store)]
 
 
 def shortest_horizon(store: SqliteStore) -> timedelta:
@@ -107,6 +111,10 @@ def ledger_digest(store: SqliteStore) -> str:
         for row in _rows(store, statement):
             digest.update(repr(row).encode())
     return digest.hexdigest()
+
+
+def _finding(difference: Difference) -> Finding:
+    return Finding(difference.verdict.value, f"{difference.job} {difference.at.isoformat()} {difference.detail}")
 
 
 def _unended(store: SqliteStore, now: datetime) -> list[Finding]:

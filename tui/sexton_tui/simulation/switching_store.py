@@ -44,7 +44,7 @@ class Network:
 
     def is_away(self, process: Process) -> bool:
         now = self.world.micros
-        return self.away_until > now or self.cut_off.get(process.name, 0) > now
+        return self.away_until > now or (bool(self.cut_off) and self.cut_off.get(process.name, 0) > now)
 
     def is_clear(self, process: Process) -> bool:
         """Nothing is wrong with the way to the database."""

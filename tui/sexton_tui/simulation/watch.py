@@ -93,6 +93,7 @@ class Watch:
     refused_writes: int = 0
     refused_results: int = 0
     lost_races: int = 0
+    _is_halted: bool | None = None  # None: to be read; only operators' calls change it
 
     def find(self, kind: str, detail: str) -> None:
         """Note something that must not be."""
@@ -107,7 +108,9 @@ class Watch:
 
     def is_impeded(self) -> bool:
         """Whether the cluster is halted."""
-        return bool(self._one("SELECT halted FROM cluster WHERE id = 1")[0])
+        if self._is_halted is None:
+            self._is_halted = bool(self._one("SELECT halted FROM cluster WHERE id = 1")[0])
+        return self._is_halted
 
     def saw_run(self, run: RunStarted) -> None:
         self.runs.append(run)
@@ -129,6 +132,8 @@ class Watch:
 
     def after(self, process: Process, call: str, arguments: Sequence[Any], result: Any, remembered: Any) -> None:
         self.calls += 1
+        if call.startswith("edits."):
+            self._is_halted = None
         if call in _TERM_OF:
             self._judge_leader(process, call, arguments, result, remembered)
         elif call == "grants.step":

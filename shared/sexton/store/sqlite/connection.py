@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
 from sqlalchemy import Engine, create_engine, event
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     import sqlalchemy
 
     from sexton.store.protocol import StoreOptions
+
+
+_KEPT_STATEMENTS = 512  # prepared: more than there are, so that none is prepared again
 
 
 @dataclass(slots=True)
@@ -70,24 +73,17 @@ class SqliteConnection:
 
     # --- for hot statements ---------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Transaction:
         """BEGIN IMMEDIATE .. COMMIT; rolled back on any exception.
 
         Raises ``DatabaseUnreachable`` where the write lock is not to be had within ``answer_within``.
         """
-        with self._answering() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            yield connection
-            connection.execute("COMMIT")
+        return Transaction(self, "BEGIN IMMEDIATE")
 
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
+    def snapshot(self) -> Transaction:
         """A transaction that only reads, as of one moment. Raises ``DatabaseUnreachable``."""
-        with self._answering() as connection:
-            connection.execute("BEGIN")
-            yield connection
-            connection.execute("COMMIT")
+        # In memory nobody else writes meanwhile: one connection, one thread.
+        return Transaction(self, None if self.is_in_memory else "BEGIN")
 
     def close(self) -> None:
         if self._engine is not None:
@@ -137,21 +133,11 @@ class SqliteConnection:
 
     # --- inside ---------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _answering(self) -> Iterator[sqlite3.Connection]:
+    def opened(self) -> sqlite3.Connection:
+        """The connection itself, opened at the first call. Raises ``DatabaseUnreachable``."""
         if self._open is None:
             self._open = self.dedicated()
-        connection = self._open
-        try:
-            yield connection
-        except sqlite3.DatabaseError as error:
-            self._roll_back(connection)
-            if _is_unreachable(error):
-                raise self._unreachable(error) from None
-            raise
-        except BaseException:
-            self._roll_back(connection)
-            raise
+        return self._open
 
     def dedicated(self) -> sqlite3.Connection:
         """A new connection that the caller owns; not for databases in memory. Raises ``DatabaseUnreachable``."""
@@ -160,13 +146,11 @@ class SqliteConnection:
         except sqlite3.DatabaseError as error:
             raise self._unreachable(error) from None
 
-    def _roll_back(self, connection: sqlite3.Connection) -> None:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
     def _connect(self, **_: Any) -> sqlite3.Connection:
         name = ":memory:" if self.path is None else self.path
-        connection = sqlite3.connect(name, timeout=self.options.answer_within, isolation_level=None)
+        connection = sqlite3.connect(
+            name, timeout=self.options.answer_within, isolation_level=None, cached_statements=_KEPT_STATEMENTS
+        )
         # In the order that matters: without the timeout, changing the journal mode fails at once.
         connection.execute(f"PRAGMA busy_timeout = {round(self.options.answer_within * 1000)}")
         if self.options.read_only:
@@ -189,6 +173,12 @@ class SqliteConnection:
                     raise
             time.sleep(0.01)
 
+    def answer_to(self, error: BaseException) -> DatabaseUnreachable | None:
+        """What the error means, where it means that the database does not answer."""
+        if isinstance(error, sqlite3.DatabaseError) and _is_unreachable(error):
+            return self._unreachable(error)
+        return None
+
     def _unreachable(self, error: sqlite3.DatabaseError) -> DatabaseUnreachable:
         shown = self.path or "in memory"
         if "not a database" in str(error):  # no OperationalError of sqlite3's
@@ -202,6 +192,47 @@ class SqliteConnection:
             f"the database {shown} cannot be used: {error}",
             hint="check that its folder exists and that this user may write there",
         )
+
+
+class Transaction:
+    """BEGIN .. COMMIT as a context; a class of its own, as a generator's context costs more than SQLite's part.
+
+    Rolled back on any exception, and on one of COMMIT's own; ``begin`` None: each statement stands for itself.
+    """
+
+    __slots__ = ("_begin", "_connection", "_owner")
+
+    def __init__(self, owner: SqliteConnection, begin: str | None) -> None:
+        self._owner = owner
+        self._begin = begin
+
+    def __enter__(self) -> sqlite3.Connection:
+        connection = self._connection = self._owner.opened()
+        if self._begin is not None:
+            try:
+                connection.execute(self._begin)
+            except sqlite3.DatabaseError as error:
+                self._fail(error)
+        return connection
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if error is not None:
+            self._roll_back()
+            if (unreachable := self._owner.answer_to(error)) is not None:
+                raise unreachable from None
+        elif self._begin is not None:
+            try:
+                self._connection.execute("COMMIT")
+            except sqlite3.DatabaseError as failed:
+                self._fail(failed)
+
+    def _fail(self, error: sqlite3.DatabaseError) -> NoReturn:
+        self._roll_back()
+        raise self._owner.answer_to(error) or error from None
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
 
 class _Kept:
