@@ -195,7 +195,9 @@ def _await_enrollment(options: NodeOptions, news: Endings) -> ClusterSettings | 
 
 def _open(options: NodeOptions, part: str, answer_within: float = 10.0) -> Store:
     return open_store(
-        StoreOptions(options.database_url, application=f"sexton scheduler {part}", answer_within=answer_within)
+        StoreOptions(
+            options.database_url, application=f"sexton scheduler {part}", answer_within=answer_within, stays=True
+        )
     )
 
 

@@ -11,7 +11,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, inspect, text
 
 from sexton.errors import DatabaseUnreachable, InvalidInput, OldSchema, Refused
-from sexton.store import open_store, schema, tables
+from sexton.store import indexes, open_store, schema
 from sexton.store.postgres import table_locks
 from sexton.store.protocol import Store, StoreOptions
 from sexton.store.schema import SCHEMA_VERSION, check_schema, upgrade
@@ -24,7 +24,7 @@ def test_the_migrations_make_what_the_tables_declare(ledger_url: str) -> None:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": connection.dialect.name == "postgresql"}
         )
-        assert compare_metadata(context, tables.metadata) == []
+        assert compare_metadata(context, indexes.metadata) == []
     engine.dispose()
 
 
@@ -32,9 +32,9 @@ def test_partial_indexes_and_checks_are_the_declared_ones(ledger_url: str) -> No
     engine = create_engine(ledger_url)
     with engine.begin() as connection:
         migrated = _conditions(inspect(connection))
-        for table in reversed(tables.metadata.sorted_tables):
+        for table in reversed(indexes.metadata.sorted_tables):
             table.drop(connection)
-        tables.metadata.create_all(connection)
+        indexes.metadata.create_all(connection)
         assert migrated == _conditions(inspect(connection))
         assert len(migrated) > 8
     engine.dispose()
@@ -42,7 +42,7 @@ def test_partial_indexes_and_checks_are_the_declared_ones(ledger_url: str) -> No
 
 def _conditions(inspector: object) -> set[tuple[str, str, str]]:
     found = set()
-    for table in tables.metadata.tables:
+    for table in indexes.metadata.tables:
         for index in inspector.get_indexes(table):  # type: ignore[attr-defined]  # SQLAlchemy types it as Any
             where = {str(value) for key, value in index.get("dialect_options", {}).items() if key.endswith("_where")}
             found |= {(table, str(index["name"]), condition) for condition in where}

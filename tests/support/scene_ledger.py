@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, create_engine
 
-from sexton.store import tables
+from sexton.store import indexes
 from sexton.store.reads import LedgerReader
 from tests.support import scene
 from tests.support.scene import NOW
@@ -32,7 +32,7 @@ class Ledger:
 def write_scene(url: str) -> None:
     """Write tables and scene into an empty database."""
     engine = create_engine(url)
-    tables.metadata.create_all(engine)
+    indexes.metadata.create_all(engine)
     with engine.begin() as connection:
         scene.seed(connection)
     engine.dispose()

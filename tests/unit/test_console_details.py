@@ -14,7 +14,7 @@ from sexton.claims import Overlap, State
 from sexton.job_rules import ConcurrencyKey, Limits
 from sexton.jobs import JobDefinition
 from sexton.queue_rules import QueueRule
-from sexton.store import tables as stored
+from sexton.store import indexes
 from sexton.store.reads import LedgerReader
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.views import RunFilter
@@ -29,7 +29,7 @@ from tests.support.scene import NOW, SECOND
 @pytest.fixture(scope="module")
 def reader() -> LedgerReader:
     engine = create_engine("sqlite://", poolclass=StaticPool)
-    stored.metadata.create_all(engine)
+    indexes.metadata.create_all(engine)
     with engine.begin() as connection:
         scene.seed(connection, hostile=True)
     return LedgerReader(engine.connect, now=lambda: NOW)

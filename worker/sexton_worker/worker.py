@@ -93,7 +93,9 @@ class Worker:
             self._execution.seen_wakeup,
         )
         # Each connects at its first call, in the thread that uses it.
-        self._store = open_store(StoreOptions(options.database_url, application=f"sexton worker {options.name}"))
+        self._store = open_store(
+            StoreOptions(options.database_url, application=f"sexton worker {options.name}", stays=True)
+        )
         self._heartbeat_store = open_store(
             StoreOptions(
                 options.database_url,

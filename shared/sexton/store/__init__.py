@@ -1,6 +1,8 @@
 """The ledger's database behind one `Store` protocol; `open_store` chooses the implementation by the url's scheme.
 
-The drivers and SQLAlchemy load at the first `open_store`, so that importing `sexton` stays light.
+The drivers and SQLAlchemy load at the first `open_store`, so that importing `sexton` stays light. The parts of a store
+load when they are first asked for, so that a command waits for what it needs alone; a process that stays has them all
+from the start (``StoreOptions.stays``).
 """
 
 from __future__ import annotations
@@ -8,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sexton.store.postgres.store import PostgresStore
     from sexton.store.protocol import Store, StoreOptions
+    from sexton.store.sqlite.store import SqliteStore
 
 __all__ = ["open_store"]
 
@@ -23,13 +27,18 @@ def open_store(options: StoreOptions) -> Store:
     from sexton.store.schema import connection_for, upgrade_over
     from sexton.store.sqlite.connection import SqliteConnection
 
+    store: SqliteStore | PostgresStore
     connection = connection_for(options)
     if isinstance(connection, SqliteConnection):
         from sexton.store.sqlite.store import SqliteStore
 
         if connection.is_in_memory:
             upgrade_over(connection)
-        return SqliteStore(connection)
-    from sexton.store.postgres.store import PostgresStore
+        store = SqliteStore(connection)
+    else:
+        from sexton.store.postgres.store import PostgresStore
 
-    return PostgresStore(connection)
+        store = PostgresStore(connection)
+    if options.stays:
+        store.load()
+    return store

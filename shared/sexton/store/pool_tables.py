@@ -63,7 +63,6 @@ slots = Table(
     Column("number", SmallInteger, nullable=False),  # 1 .. the group's limit
     Column("token", BigInteger),  # the grant that holds it
     PrimaryKeyConstraint("slot", "number"),
-    postgresql_with={"fillfactor": 50},
 )
 
 watches = Table(  # runs whose output somebody follows: their workers write it down while they run

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Identity, Index, Integer, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Column, Identity, Integer, Table, Text, UniqueConstraint
 
 from sexton.store.instants import Instant
-from sexton.store.table_metadata import Key, metadata, where
+from sexton.store.table_metadata import Key, metadata
 
 proposals = Table(
     "proposals",
@@ -30,4 +30,3 @@ proposals = Table(
     Column("approved_upto", Instant),  # the newest
     UniqueConstraint("job_id", "after"),
 )
-Index("proposals_open", proposals.c.lapses_at, **where("state = 'open'"))

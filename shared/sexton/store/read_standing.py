@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Integer, Row, bindparam, select, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import ARRAY, BigInteger, Connection, Integer, Row, bindparam, select, text
 
 from sexton.job_standing import JobStanding, RunsInFlight, Standings
 from sexton.store import tables
@@ -124,7 +123,7 @@ class _Rows:
         """The rows, with ``job_id`` and these columns."""
         ids = _IDS_SQLITE if self.is_sqlite else _IDS_POSTGRES
         statement = statement.replace("{greatest}", "max" if self.is_sqlite else "greatest")
-        types = {"job_ids": None if self.is_sqlite else ARRAY(BigInteger), "now": Instant(), "runs": Integer()}
+        types = {"job_ids": None if self.is_sqlite else ARRAY(BigInteger()), "now": Instant(), "runs": Integer()}
         used = {name: type_ for name, type_ in types.items() if name == "job_ids" or f":{name}" in statement}
         query = text(f"WITH {ids}{statement}").bindparams(
             *(bindparam(name, type_=type_) for name, type_ in used.items())

@@ -3,7 +3,8 @@
 Instants are timezone-aware UTC in Python; PostgreSQL keeps them as
 ``timestamptz``, SQLite as whole microseconds since the epoch, so that neither
 can take a wall-clock reading for an instant. Enumerations are small integers
-(``sexton.claims``) where they are hot, words elsewhere.
+(``sexton.claims``) where they are hot, words elsewhere. Indexes are in
+``sexton.store.indexes``: no statement is built from them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from sqlalchemy import (
     Column,
     Float,
     Identity,
-    Index,
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
@@ -38,7 +38,7 @@ from sexton.store.pool_tables import workers as workers
 from sexton.store.proposal_tables import proposals as proposals
 from sexton.store.race_tables import race_pass as race_pass
 from sexton.store.restore_tables import zone_data as zone_data
-from sexton.store.table_metadata import Key, where
+from sexton.store.table_metadata import Key
 from sexton.store.table_metadata import metadata as metadata
 
 cluster = Table(
@@ -160,9 +160,6 @@ jobs = Table(
     Column("changed", BigInteger, nullable=False),  # grows with every edit: followers read what is newer
     Column("slot", BigInteger),  # the slot group its new claims name; null: its own, numbered like the job
 )
-Index("jobs_name", jobs.c.name_key, unique=True, **where(jobs.c.retired_at.is_(None)))
-Index("jobs_changed", jobs.c.changed)
-Index("jobs_grouped", jobs.c.slot, jobs.c.job_id, **where(jobs.c.slot.is_not(None)))
 
 revisions = Table(
     "revisions",
@@ -198,7 +195,6 @@ cursors = Table(
     Column("at", Instant, nullable=False),
     Column("seq", BigInteger, nullable=False, server_default="0"),
     Column("slot", BigInteger),  # as in `jobs`: a commit reads it off the row that it moves
-    postgresql_with={"fillfactor": 50},
 )
 
 claims = Table(
@@ -233,31 +229,7 @@ claims = Table(
     Column("term", BigInteger, nullable=False),
     Column("written_at", Instant, nullable=False),
     PrimaryKeyConstraint("job_id", "scheduled_at"),
-    postgresql_with={"fillfactor": 70},
 )
-_paced = "origin IN (1, 2, 3)"
-Index(
-    "claims_ready",
-    claims.c.queue,
-    claims.c.priority,
-    claims.c.available_at,
-    **where(f"state = 0 AND NOT blocked AND NOT ({_paced})"),
-)
-Index(
-    "claims_ready_paced",
-    claims.c.queue,
-    claims.c.priority,
-    claims.c.available_at,
-    **where(f"state = 0 AND NOT blocked AND {_paced}"),
-)
-Index("claims_parked", claims.c.slot, claims.c.scheduled_at, **where("state = 2"))
-# Ticks that wait under `overlap: queue` and `replace`: what a queue limit counts, and what may replace a run.
-_waiting = "state = 2 AND origin = 0 AND attempt = 0 AND NOT blocked"
-Index("claims_waiting", claims.c.slot, claims.c.overlap, claims.c.scheduled_at, claims.c.job_id, **where(_waiting))
-Index("claims_lease", claims.c.lease_expires_at, **where("state = 1"))
-Index("claims_start_by", claims.c.start_by, **where("state = 0 AND start_by IS NOT NULL"))
-Index("claims_held", claims.c.job_id, claims.c.scheduled_at, **where("state = 11"))
-Index("claims_request", claims.c.request_id, unique=True, **where("request_id IS NOT NULL"))
 
 runs = Table(
     "runs",
@@ -278,10 +250,6 @@ runs = Table(
     Column("stderr_bytes", BigInteger, nullable=False, server_default="0"),
     Column("output_at", Text),  # where the whole output is, if the worker keeps it
 )
-Index("runs_claim", runs.c.job_id, runs.c.scheduled_at)
-Index("runs_finished", runs.c.finished_at, runs.c.token)
-# What screens count and list first: failed, timed out, lost.
-Index("runs_failed", runs.c.finished_at, runs.c.token, **where("outcome IN (4, 5, 6)"))
 
 outputs = Table(
     "outputs",
@@ -308,7 +276,6 @@ skips = Table(
     Column("named_by", Text),  # who asked for this one tick not to run (skip-next); it may lie ahead of now
     PrimaryKeyConstraint("job_id", "after"),
 )
-Index("skips_named", skips.c.job_id, skips.c.upto, **where("named_by IS NOT NULL"))
 
 takeovers = Table(
     "takeovers",
@@ -346,7 +313,6 @@ decisions = Table(
     Column("decided_at", Instant, nullable=False),
     PrimaryKeyConstraint("job_id", "after", "term", "cause"),
 )
-Index("decisions_term", decisions.c.term)
 
 events = Table(
     "events",
@@ -358,7 +324,5 @@ events = Table(
     Column("job_id", BigInteger),
     Column("detail", Text, nullable=False),  # JSON object
 )
-Index("events_at", events.c.at)
-Index("events_job", events.c.job_id, events.c.event_id)
 
 # `tokens` numbers grants cluster-wide, `changes` numbers edits: sequences on PostgreSQL, rows of `counters` on SQLite.

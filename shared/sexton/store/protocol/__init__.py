@@ -21,9 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.clock import Wakeup
 from sexton.store.protocol.backfills import BackfillStore
 from sexton.store.protocol.edits import (
     ChangeDone,
@@ -69,7 +68,10 @@ from sexton.store.protocol.ticks import (
     RevisionRow,
     TickStore,
 )
-from sexton.store.reads import LedgerReader
+
+if TYPE_CHECKING:
+    from sexton.clock import Wakeup
+    from sexton.store.reads import LedgerReader
 
 __all__ = [
     "AllChanged",
@@ -197,4 +199,5 @@ class StoreOptions:
     application: str = "sexton"
     answer_within: float = 10.0
     read_only: bool = False
+    stays: bool = False  # what a node needs at a takeover in a month is loaded now, while its files are this release's
     clock: Callable[[], datetime] | None = field(default=None, repr=False)  # SQLite only: the simulator's now

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.resolutions import JobStretch, Resolution, Resolved
+if TYPE_CHECKING:
+    from sexton.resolutions import JobStretch, Resolution, Resolved
 
 
 class BackfillStore(Protocol):

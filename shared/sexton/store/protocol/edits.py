@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.cluster_views import Halt
-from sexton.jobs import JobDefinition
-from sexton.queue_rules import RuleChange
-from sexton.settings import ClusterSettings
+if TYPE_CHECKING:
+    from sexton.cluster_views import Halt
+    from sexton.jobs import JobDefinition
+    from sexton.queue_rules import RuleChange
+    from sexton.settings import ClusterSettings
 
 
 class ChangeKind(StrEnum):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from sexton.claims import Origin, State
-from sexton.recipes import Recipe
+if TYPE_CHECKING:
+    from sexton.claims import Origin, State
+    from sexton.recipes import Recipe
 
 
 class Grant(NamedTuple):

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.claims import State
 from sexton.store.protocol.grants import RunResult
+
+if TYPE_CHECKING:
+    from sexton.claims import State
 
 
 class StopOutcome(StrEnum):

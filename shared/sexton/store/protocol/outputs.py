@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.output_views import LiveOutput
+if TYPE_CHECKING:
+    from sexton.output_views import LiveOutput
 
 
 class OutputStore(Protocol):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.resolutions import Resolution
-from sexton.skip_ahead import AheadPlan
 from sexton.store.protocol.edits import ChangeDone
+
+if TYPE_CHECKING:
+    from sexton.resolutions import Resolution
+    from sexton.skip_ahead import AheadPlan
 
 
 @dataclass(frozen=True, slots=True)

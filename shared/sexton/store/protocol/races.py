@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.races import RacePass
+if TYPE_CHECKING:
+    from sexton.races import RacePass
 
 
 class RaceStore(Protocol):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.cursor_moves import CursorStand, CursorStep
-from sexton.inputs import Inputs
+if TYPE_CHECKING:
+    from sexton.cursor_moves import CursorStand, CursorStep
+    from sexton.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)

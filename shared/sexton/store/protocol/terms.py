@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.terms import ClusterState, Confirmation, ElectedBy, Heartbeat, NodeReport, TermTaken
+if TYPE_CHECKING:
+    from sexton.terms import ClusterState, Confirmation, ElectedBy, Heartbeat, NodeReport, TermTaken
 
 
 class TermStore(Protocol):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sexton.claims import Origin
-from sexton.decisions import CommitResult, GrowingSkip, Interval, LatePlan, TickBatch
+if TYPE_CHECKING:
+    from sexton.claims import Origin
+    from sexton.decisions import CommitResult, GrowingSkip, Interval, LatePlan, TickBatch
 
 
 @dataclass(frozen=True, slots=True)
