@@ -29,7 +29,11 @@ def judge(trial: Trial) -> Iterator[Judge]:
     trial.audit()
 
 
-HORIZONS = {"horizon_of_takeover": ["0s", "60s"], "horizon_of_outage": ["60s", "0s"]}
+HORIZONS = {
+    "horizon_of_takeover": ["0s", "60s"],
+    "horizon_of_outage": ["60s", "0s"],
+    "horizon_of_promotion": ["60s", "0s"],
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

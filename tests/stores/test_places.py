@@ -53,7 +53,7 @@ def test_a_restored_ledger_refuses_its_leader_and_its_workers_until_it_is_settle
     worker = store.grants.register("w", "vm", "0.1.0", 1, ["default"], 4)
     assert not store.terms.cluster().is_displaced
     url = restore(postgres_server, store, postgres_ledger)
-    with closing(open_store(StoreOptions(url))) as moved, closing(open_store(StoreOptions(url))) as worker_store:
+    with closing(open_store(StoreOptions(url))) as moved:
         state = moved.terms.cluster()
         assert state.is_displaced
         result = moved.ticks.commit(batch(moved, term, [(job, ticks_after(job, 2))]))
@@ -62,7 +62,7 @@ def test_a_restored_ledger_refuses_its_leader_and_its_workers_until_it_is_settle
         assert not moved.terms.beat(term, Confirmation.CONFIRMED)
         assert moved.terms.take(term, "n2", ElectedBy.DATABASE) is None
         with pytest.raises(DatabaseUnreachable, match="have not jumped yet"):
-            worker_store.grants.step(pull(worker))
+            moved.grants.step(pull(worker))
         settled = moved.restores.settle("n2")
         assert settled is not None
         assert (settled.term, settled.token >= JUMP) == (term + JUMP, True)
@@ -73,7 +73,7 @@ def test_a_restored_ledger_refuses_its_leader_and_its_workers_until_it_is_settle
         assert newer == term + JUMP + 1
         assert moved.ticks.commit(batch(moved, newer, [(read(moved, job.job_id), ticks_after(job, 2))])).moved == 1
         set_columns(url, "claims", {}, available_at=moved.now(), start_by=None)
-        grants = worker_store.grants.step(pull(worker)).grants
+        grants = moved.grants.step(pull(worker)).grants
         assert {grant.token > JUMP for grant in grants} == {True}
         assert [row.action for row in rows(url, "events")].count("ledger.moved") == 1
 

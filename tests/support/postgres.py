@@ -210,10 +210,7 @@ class PostgresServer:
             connection.execute(statement)
 
     def _initialise(self) -> Path:
-        folder = make_folder("postgres", durable=self.durable)
-        account = _account()
-        if account is not None:
-            os.chown(folder, account.pw_uid, account.pw_gid)
+        folder = self._make_folder()
         command: list[Path | str] = [
             self._binaries / "initdb",
             "-D",
@@ -231,6 +228,14 @@ class PostgresServer:
         if done.returncode:
             remove_folder(folder)
             raise RuntimeError(f"initdb failed with exit code {done.returncode}:\n{output.decode(errors='replace')}")
+        return folder
+
+    def _make_folder(self) -> Path:
+        """A folder that the server's user may write to."""
+        folder = make_folder("postgres", durable=self.durable)
+        account = _account()
+        if account is not None:
+            os.chown(folder, account.pw_uid, account.pw_gid)
         return folder
 
     def _launch(self) -> None:

@@ -67,12 +67,6 @@ class PostgresConnection:
         self._conninfo = _conninfo(options)
         self._open: GuardedConnection | None = None
         self._engine: Engine | None = None
-        self._admit: Callable[[psycopg.Connection[Any]], None] | None = None
-
-    def admit_by(self, admit: Callable[[psycopg.Connection[Any]], None]) -> None:
-        """From now on open a connection only where ``admit`` does not raise ``DatabaseUnreachable`` over it."""
-        self._admit = admit
-        self._drop()
 
     # --- for hot statements ---------------------------------------------------------------------------
 
@@ -173,7 +167,7 @@ class PostgresConnection:
     def _answering(self) -> Iterator[GuardedConnection]:
         try:
             if self._open is None or self._open.closed:
-                self._open = self._admitted(self._connect())
+                self._open = self._connect()
         except psycopg.Error as error:
             raise self._unreachable(error) from None
         connection = self._open
@@ -209,15 +203,6 @@ class PostgresConnection:
     def _connect(self) -> GuardedConnection:
         connection = GuardedConnection.connect(self._conninfo, autocommit=True)
         connection.answer_within = self.options.answer_within
-        return connection
-
-    def _admitted(self, connection: GuardedConnection) -> GuardedConnection:
-        if self._admit is not None:
-            try:
-                self._admit(connection)
-            except BaseException:
-                connection.close()
-                raise
         return connection
 
     def _connect_for_engine(self) -> psycopg.Connection[Any]:
@@ -267,6 +252,8 @@ def _conninfo(options: StoreOptions) -> str:
     settings += " -c jit=off"  # compiling costs more than any statement here
     if options.read_only:
         settings += " -c default_transaction_read_only=on"
+        if given.get("target_session_attrs") == "read-write":  # such a session is none; the server that has them is
+            address = make_conninfo(address, target_session_attrs="primary")
     return make_conninfo(
         address,
         application_name=options.application,

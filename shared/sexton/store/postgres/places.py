@@ -5,8 +5,9 @@ back, and numbers that are out in the world would be given anew. What tells it i
 the server's system identifier, and the ids of the database and of the cluster table. It is recorded in the cluster
 row, which comes back with the rest; a promotion, a restore to a point in time, and a restored dump each make another.
 
-* No leader's statement writes where the recorded place is not the present one (``IN_PLACE`` is part of the fence), no
-  term is taken, and no connection that could grant is opened (``admit``). So nothing is decided or granted in between.
+* No leader's statement writes where the recorded place is not the present one (``in_place`` is part of the fence), no
+  term is taken, and nothing is granted over a connection opened since (``AdmittedConnection``): nothing is decided or
+  granted in between.
 * ``settle``, by whichever node sees it first, makes the numbers jump beyond all that were ever given, records the new
   place, and holds what may have run already: due claims of jobs that must not run twice. Of these jobs, ticks that
   were undecided then are held by the next pass (``may_have_run_upto``), for their claims may have been lost.
@@ -14,14 +15,16 @@ row, which comes back with the rest; a promotion, a restore to a point in time, 
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import settings_from_rows
-from sexton.store.postgres.connection import PostgresConnection
+from sexton.store.postgres.connection import GuardedConnection, PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS
 from sexton.store.protocol.restores import LedgerMoved
 
@@ -118,8 +121,25 @@ INSERT INTO events (at, actor, action, detail) VALUES (clock_timestamp(), %(node
 """
 
 
-def admit(connection: psycopg.Connection[Any]) -> None:
-    """Return where claims may be granted over this connection; else raise ``DatabaseUnreachable``."""
+class AdmittedConnection(PostgresConnection):
+    """The connection of a store as those see it who grant: each time it was opened anew, the ledger must be in its
+    place, or ``DatabaseUnreachable`` is raised. While it is open, no promotion or restore can come between."""
+
+    def __init__(self, inner: PostgresConnection) -> None:
+        super().__init__(inner.options)
+        self._inner = inner
+        self._admitted: GuardedConnection | None = None
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[GuardedConnection]:
+        with self._inner._answering() as connection:
+            if connection is not self._admitted:
+                _admit(connection)
+                self._admitted = connection
+            yield connection
+
+
+def _admit(connection: psycopg.Connection[Any]) -> None:
     row = connection.execute(_ADMITTED).fetchone()
     if row is not None and not row[0]:
         raise DatabaseUnreachable(

@@ -56,8 +56,7 @@ class PostgresStore:
     def grants(self) -> PostgresGrants:
         from sexton.store.postgres.grants import PostgresGrants
 
-        self.connection.admit_by(places.admit)
-        return PostgresGrants(self.connection)
+        return PostgresGrants(places.AdmittedConnection(self.connection))
 
     @cached_property
     def operations(self) -> PostgresOperations:
