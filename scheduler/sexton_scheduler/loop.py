@@ -173,7 +173,8 @@ class NodeLoop:
         may_lead = self._may_lead()
         force = force_seen(self._cluster.forced_to if self._cluster else None, self._options.name)
         strategy = self._cluster.strategy if self._cluster else Strategy.LEADER
-        seeks = campaigns(strategy, force, may_lead=may_lead, is_stopping=self._state.is_stopping)
+        is_racing, is_stopping = self._state.racing is not None, self._state.is_stopping
+        seeks = campaigns(strategy, force, is_racing=is_racing, may_lead=may_lead, is_stopping=is_stopping)
         found = self._candidacies.standings(campaigns=seeks, is_leading=leading is not None)
         return Sighting(
             standing=found.standing,
@@ -184,9 +185,9 @@ class NodeLoop:
             is_superseded=self._state.is_superseded,
             may_lead=may_lead,
             is_asked_to_resign=self._is_asked_to_resign(),
-            is_stopping=self._state.is_stopping,
+            is_stopping=is_stopping,
             strategy=strategy,
-            is_racing=self._state.racing is not None,
+            is_racing=is_racing,
         )
 
     def _may_lead(self) -> bool:

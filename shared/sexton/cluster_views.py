@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sexton.queue_rules import QueueRule
+from sexton.races import RaceCounts
 from sexton.terms import CoordinatorServer, ElectedBy
 
 NO_RULE = QueueRule()
@@ -44,6 +45,7 @@ class NodeView:
     age: timedelta
     coordinator_servers: tuple[CoordinatorServer, ...] = ()  # as this node sees them
     clock_jump: timedelta | None = None  # while it doubts the database's clock: by how much that jumped
+    raced: RaceCounts = RaceCounts()  # since its process began
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ class Overview:
     resign_requested: bool
     confirmation: str
     heartbeat_age: timedelta
-    claims_upto: datetime | None
+    claims_upto: datetime | None  # as the leader says, or the racer that has come furthest
     nodes: tuple[NodeView, ...]
     workers: tuple[WorkerView, ...]  # those that have not stopped
     queues: tuple[QueueView, ...]

@@ -100,9 +100,11 @@ def course(sighting: Sighting) -> Course:
     return Course.FOLLOW
 
 
-def campaigns(strategy: Strategy, force: Force, *, may_lead: bool, is_stopping: bool) -> bool:
-    """Whether a node seeks election at all; in a race no coordinator is asked."""
-    return strategy is Strategy.LEADER and may_lead and not is_stopping and force is not Force.ELSEWHERE
+def campaigns(strategy: Strategy, force: Force, *, is_racing: bool, may_lead: bool, is_stopping: bool) -> bool:
+    """Whether a node seeks election at all. In a race no coordinator is asked; who races leaves it first, or would win
+    what it then gives up."""
+    may = may_lead and not is_stopping and not is_racing
+    return may and strategy is Strategy.LEADER and force is not Force.ELSEWHERE
 
 
 def confirmation(standing: Standing, before: Confirmation) -> Confirmation:

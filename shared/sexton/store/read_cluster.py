@@ -32,6 +32,7 @@ from sexton.cluster_views import (
     WorkerView,
 )
 from sexton.queue_rules import QueueRule
+from sexton.races import RaceCounts
 from sexton.store import tables
 from sexton.store.read_runs import newest_runs
 from sexton.terms import servers_of
@@ -119,7 +120,14 @@ def _node(row: Row[Any], now: datetime) -> NodeView:
         age=max(now - row.seen_at, timedelta(0)),
         coordinator_servers=servers_of(row.coordinator_servers),
         clock_jump=None if row.clock_jump_ms is None else row.clock_jump_ms * _MILLISECOND,
+        raced=RaceCounts(row.race_attempts, row.race_conflicts, row.race_ticks),
     )
+
+
+def claims_upto(nodes: Sequence[NodeView], leader: str | None) -> datetime | None:
+    """How far claims are written, as the leader says, or in a race whoever has come furthest."""
+    deciding = [node for node in nodes if node.name == leader or (leader is None and node.role == "racer")]
+    return max((node.claims_upto for node in deciding if node.claims_upto is not None), default=None)
 
 
 def read_halt(cluster: Row[Any]) -> Halt | None:

@@ -119,7 +119,7 @@ class LedgerReader:
                 forced_to=cluster.forced_to,
                 confirmation=heartbeat.confirmation,
                 heartbeat_age=max(now - heartbeat.at, timedelta(0)),
-                claims_upto=next((node.claims_upto for node in nodes if node.name == cluster.leader), None),
+                claims_upto=read_cluster.claims_upto(nodes, cluster.leader),
                 nodes=nodes,
                 workers=workers,
                 queues=read_cluster.read_queues(connection, now, workers, settings_from_rows(settings).lease),

@@ -74,7 +74,6 @@ def _check_key(key: str) -> None:
 
 # The store knows these already; what acts on them comes later, and a setting that does nothing would deceive.
 _NOT_BUILT = {
-    "strategy": "nodes without a leader come with a later version; the strategy is leader",
     "retention": "pruning comes with a later version; until then the ledger is kept whole",
     "retention.max_runs": "pruning comes with a later version; until then the ledger is kept whole",
 }

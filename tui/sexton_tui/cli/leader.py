@@ -15,6 +15,7 @@ from sexton.terms import ClusterState
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, print_json
+from sexton_tui.console.core.standing import is_race
 
 WAIT_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
@@ -37,6 +38,7 @@ def _leader() -> None:
 def resign(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
     """Ask the leader to hand over to another node; it does so within its next step."""
     with open_cluster(ctx) as store:
+        _refuse_in_race(store.reads.overview())
         name = store.edits.request_resign(actor())
     if name is None:
         raise Refused("nobody leads, so nobody can resign", hint="`sexton cluster` shows the nodes")
@@ -67,6 +69,7 @@ def force(
         return
     with open_cluster(ctx) as store:
         overview = store.reads.overview()
+        _refuse_in_race(overview)
         _check(overview, node)
         if overview.leader == node and overview.confirmation == "confirmed":
             _tell(store.terms.cluster(), output, already=True)
@@ -86,6 +89,11 @@ def _lift(ctx: typer.Context, output: Output) -> None:
         print("no force stands; nothing was changed")
     else:
         print(f"the force to {node} is lifted: the coordinator decides again who leads")
+
+
+def _refuse_in_race(overview: Overview) -> None:
+    if is_race(overview):
+        raise Refused("the strategy is race: nobody leads", hint="`sexton strategy leader` has one node lead")
 
 
 def _check(overview: Overview, name: str) -> None:

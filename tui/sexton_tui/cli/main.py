@@ -11,6 +11,7 @@ called and not before, so that ``sexton --help`` loads neither a database driver
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -75,6 +76,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("events", f"{_CLI}.listings.events:events", "The audit log: who did what."),
     Command("leader", f"{_CLI}.leader:leader", "Ask the leader to hand over, or force a node to lead."),
     Command("inputs", f"{_CLI}.inputs:inputs", "Versions that ticks depend on, and accepting others."),
+    Command("strategy", f"{_CLI}.strategy:strategy", "Whether one node leads or all race, and the switch."),
     Command("clock", f"{_CLI}.clock:clock", "The database's clock, who doubts it, and how to accept it."),
     Command("halt", f"{_CLI}.halt:halt", "Stop all decisions and grants, until the halt is lifted."),
     Command("settings", f"{_CLI}.cluster_settings:settings", "Read and change the cluster's settings."),
@@ -207,6 +209,7 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
 
 def main() -> None:
     """The ``sexton`` command: exits with the code of what it ran."""
+    gc.set_threshold(20_000)  # what a program loads stays: 700 has it searched for garbage a hundred times meanwhile
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

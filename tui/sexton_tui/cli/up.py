@@ -19,6 +19,7 @@ from sexton.clock import SystemClock
 from sexton.ending_signals import on_ending_signals
 from sexton.errors import DatabaseUnreachable
 from sexton.settings import format_duration, parse_duration
+from sexton.terms import Strategy
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import invocation_of
 from sexton_tui.cli.output import counted, instant_text
@@ -36,6 +37,7 @@ _READY_WITHIN = 60.0
 _REPORT_EVERY = 5.0
 _LAST_RUNS_WITHIN = 15.0
 _POLL = 0.2
+_FRESH = timedelta(seconds=5)  # what a node said that was silent for longer is no longer told as so
 _QUEUES_TOLD = 5
 _Answer = TypeVar("_Answer")
 
@@ -57,6 +59,9 @@ def up(
     workers: Annotated[int, typer.Option(min=0, max=64, help="How many workers.")] = 2,
     lasts: Annotated[str | None, typer.Option("--for", metavar="DURATION", help="Stop by itself after this.")] = None,
     console: Annotated[bool, typer.Option(help="Show the console, where there is a terminal.")] = True,
+    strategy: Annotated[
+        Strategy | None, typer.Option(help="Set the cluster's strategy first.", show_default="as it is set")
+    ] = None,
 ) -> int:
     """Migrate, apply PATH (nothing is retired), start nodes and workers, and show the console.
 
@@ -71,6 +76,8 @@ def up(
     with only_one_here(FOLDER), _opened(settings) as store:
         cluster = LocalCluster(FOLDER, programs(schedulers, workers), _environment(settings), wanted.import_roots)
         running = _Running(store, cluster, threading.Event(), store.now())
+        if strategy is not None and store.terms.cluster().strategy is not strategy:
+            store.edits.set_setting("strategy", strategy.value, actor())
         with _stopping_on_signals(running):
             cluster.start()
             try:
@@ -191,8 +198,9 @@ def _wait_until_ready(running: _Running, schedulers: int, workers: int) -> None:
         overview = running.store.reads.overview()
         nodes = [node for node in overview.nodes if node.started_at >= running.began]
         leads = overview.leader in {node.name for node in nodes}
+        decides = all(node.role == "racer" for node in nodes) if overview.strategy == Strategy.RACE else leads
         fresh = [worker for worker in overview.workers if worker.started_at >= running.began]
-        return leads and len(nodes) >= schedulers and len(fresh) >= workers
+        return decides and len(nodes) >= schedulers and len(fresh) >= workers
 
     if not _until(is_ready, running.stop, _READY_WITHIN) and not running.stop.is_set():
         tell(f"sexton: not all processes are ready; their logs are in {FOLDER / 'logs'}")
@@ -200,11 +208,10 @@ def _wait_until_ready(running: _Running, schedulers: int, workers: int) -> None:
             tell(running.cluster.log_tail(name))
         return
     if not running.stop.is_set():
-        leader = running.store.reads.overview().leader
-        tell(
-            f"sexton is up: {leader} leads {counted(schedulers, 'node')}, {counted(workers, 'worker')}; "
-            "`sexton console` shows them"
-        )
+        overview = running.store.reads.overview()
+        nodes = counted(schedulers, "node")
+        how = f"{nodes} race" if overview.strategy == Strategy.RACE else f"{overview.leader} leads {nodes}"
+        tell(f"sexton is up: {how}, {counted(workers, 'worker')}; `sexton console` shows them")
 
 
 def _show_console(running: _Running, settings: ProcessSettings, duration: timedelta | None) -> None:
@@ -248,6 +255,9 @@ def _watch(running: _Running, duration: timedelta | None) -> None:
 def _report(running: _Running) -> None:
     overview = running.store.reads.overview()
     leader = f"{overview.leader} leads, term {overview.term}" if overview.leader else "nobody leads"
+    if overview.strategy == Strategy.RACE:
+        racers = sum(node.role == "racer" and node.age <= _FRESH for node in overview.nodes)
+        leader = f"{counted(racers, 'node')} race{'s' if racers == 1 else ''}, term {overview.term}"
     late = overview.lateness
     told = f"p50 {_shown(late.p50)}, p99 {_shown(late.p99)}" if late.count else "nothing ran yet"
     print(

@@ -44,6 +44,7 @@ SELECT pg_notify('sexton_jobs', ''), pg_notify('sexton_work', '') FROM done
 _FORCE = f"""
 WITH done AS (
   UPDATE cluster c SET forced_to = n.name FROM nodes n WHERE c.id = 1 AND n.name = %(node)s AND {CAN_BE_FORCED}
+    AND c.strategy = 'leader'
   RETURNING c.leader, c.term),
  told AS (
   INSERT INTO events (at, actor, action, detail)

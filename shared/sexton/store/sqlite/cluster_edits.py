@@ -16,7 +16,7 @@ _HALT = "UPDATE cluster SET halted = 1, halted_at = ?, halted_by = ?, halt_reaso
 _LIFT = "UPDATE cluster SET halted = 0, halted_at = NULL, halted_by = NULL, halt_reason = NULL WHERE id = 1"
 _FORCE = f"""
 UPDATE cluster AS c SET forced_to = :node
-WHERE c.id = 1 AND EXISTS (SELECT 1 FROM nodes n WHERE n.name = :node AND {CAN_BE_FORCED})
+WHERE c.id = 1 AND c.strategy = 'leader' AND EXISTS (SELECT 1 FROM nodes n WHERE n.name = :node AND {CAN_BE_FORCED})
 RETURNING leader, term
 """  # noqa: S608 - the parts are constants
 _ACCEPT_CLOCK = "UPDATE cluster SET clock_accepts = clock_accepts + 1 WHERE id = 1 RETURNING clock_accepts"

@@ -10,7 +10,9 @@ from sexton.cluster_views import NodeView, Overview
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+from sexton_tui.cli.strategy import race_record
 from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
+from sexton_tui.console.core.standing import is_race
 
 _COLUMNS = (
     *(Column("node", folds=True), "role", "seen", Column("coordinator", gives_way=1)),
@@ -20,9 +22,15 @@ _COLUMNS = (
     Column("pid", gives_way=9),
 )
 
+_RACE_COLUMNS = (
+    Column("attempts", align="right"),
+    Column("conflicts", align="right", gives_way=2),
+    Column("ticks", align="right", gives_way=2),
+)
+
 
 def cluster(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
-    """Say who leads since when, and how the other nodes stand."""
+    """Say who leads since when, or what a race costs, and how the nodes stand."""
     with open_cluster(ctx, read_only=True) as store:
         overview = store.reads.overview()
     rows = [_row(node) for node in overview.nodes]
@@ -33,7 +41,8 @@ def cluster(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
     print(f"coordinator {overview.coordinator or 'not recorded yet'}")
     print_lines([*alarm_lines(overview), *leadership_lines(overview, with_nodes=False)], coloured=True)
     print()
-    print_rows(rows, output, _COLUMNS, empty="no node was heard of in the last 10 minutes; start `sexton scheduler`")
+    columns = (*_COLUMNS[:3], *_RACE_COLUMNS, *_COLUMNS[3:]) if is_race(overview) else _COLUMNS
+    print_rows(rows, output, columns, empty="no node was heard of in the last 10 minutes; start `sexton scheduler`")
 
 
 def _row(node: NodeView) -> dict[str, Any]:
@@ -47,6 +56,9 @@ def _row(node: NodeView) -> dict[str, Any]:
         "behind": node.behind,
         "clock_offset": node.clock_offset,
         "claims_upto": node.claims_upto,
+        "attempts": node.raced.attempts,
+        "conflicts": node.raced.conflicts,
+        "ticks": node.raced.ticks,
         "inputs_id": node.inputs_id,
         "version": node.version,
         "address": node.address,
@@ -66,6 +78,7 @@ def _record(overview: Overview, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "heartbeat_age": overview.heartbeat_age,
         "claims_upto": overview.claims_upto,
         "strategy": overview.strategy,
+        "race": race_record(overview),
         "coordinator": overview.coordinator,
         "leadership": leadership_record(overview),
         "is_halted": overview.is_halted,

@@ -34,9 +34,9 @@ def status(
 ) -> int:
     """Who leads, how late things are, and what needs a human.
 
-    Exit code 1 if a human is needed now: no leader, halted, the clock in doubt, ticks undecided or claims waiting too
-    long, a queue without workers, a quarantined job, a proposal to answer, a run lost in the last hour. 0 with
-    warnings, such as unconfirmed or degraded: the schedule goes on.
+    Exit code 1 if a human is needed now: no leader (or racer), halted, the clock in doubt, ticks undecided or claims
+    waiting too long, a queue without workers, a quarantined job, a proposal to answer, a run lost in the last hour. 0
+    with warnings, such as unconfirmed or degraded: the schedule goes on.
     """
     database = masked_url(invocation_of(ctx).settings().database)
     with open_cluster(ctx, read_only=True) as store:
@@ -89,7 +89,7 @@ def status_lines(overview: Overview, found: tuple[Need, ...], database: str) -> 
         ("Work", blocks.work_lines(overview)),
     )
     lines = [*alarm_lines(overview), line(f"cluster {overview.cluster_id}  {head}"), line(f"in {database}")]
-    if word(overview) is Word.NO_LEADER:  # it may be a finished demo's
+    if word(overview) in (Word.NO_LEADER, Word.NO_RACER):  # it may be a finished demo's
         lines[-1] = line(f"in {database}; --database or SEXTON_DATABASE names another cluster's")
     for title, of_block in blocks_of_lines:
         lines += [line(), line(title), *(Line((Span("  "), *one.spans)) for one in of_block)]

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from sexton.cluster_views import NodeView, Overview
+from sexton.races import RaceCounts
 from sexton.terms import ElectedBy
 from sexton_tui.console.core.lines import ALARM, BAD, DIM, GOOD, PLAIN, STRONG, WARN, WARNING, Line, Part, line
 from sexton_tui.console.core.standing import (
@@ -20,17 +21,26 @@ from sexton_tui.console.core.standing import (
     Word,
     alarms,
     has_quorum,
+    is_race,
     is_silent,
     late_beat,
     leader_session,
     living,
+    racers,
     servers,
     uses_zookeeper,
     word,
 )
 from sexton_tui.console.core.words import duration, instant, plural
 
-_WORD_STYLES = {Word.CONFIRMED: GOOD, Word.UNCONFIRMED: WARN, Word.DEGRADED: BAD, Word.NO_LEADER: BAD}
+_WORD_STYLES = {
+    Word.CONFIRMED: GOOD,
+    Word.UNCONFIRMED: WARN,
+    Word.DEGRADED: BAD,
+    Word.NO_LEADER: BAD,
+    Word.RACING: GOOD,
+    Word.NO_RACER: BAD,
+}
 
 
 def alarm_lines(overview: Overview) -> list[Line]:
@@ -68,6 +78,8 @@ def leadership_lines(overview: Overview, height: int | None = None, *, with_node
 
 def _head_lines(overview: Overview) -> list[Line]:
     told = word(overview)
+    if is_race(overview):
+        return _race_lines(overview, told)
     shown = told.value if told is Word.CONFIRMED else told.value.upper()
     if overview.leader is None:
         return [line((shown, BAD), f"  last term {overview.term}")]
@@ -85,6 +97,35 @@ def _head_lines(overview: Overview) -> list[Line]:
     ]
 
 
+def _race_lines(overview: Overview, told: Word) -> list[Line]:
+    """How many race, since when, how far claims are written, and what it costs."""
+    shown = told.value if told is Word.RACING else told.value.upper()
+    since = instant(overview.leader_since, overview.now)
+    beat = f", beat {duration(overview.heartbeat_age)}{' ago' if told is Word.NO_RACER else ''}"
+    return [
+        line(
+            (shown, _WORD_STYLES[told]),
+            f"  {plural(len(racers(overview)), 'node')}  term {overview.term}  since {since}",
+        ),
+        line("  no coordinator", (beat, _beat_style(overview))),
+        claims_line(overview),
+        line((f"  {race_cost(overview)}", DIM)),
+    ]
+
+
+def race_cost(overview: Overview) -> str:
+    """``3.0 attempts a tick: 1,234 attempts, 822 conflicts, 411 ticks``."""
+    counts = race_counts(overview)
+    each = counts.attempts_a_tick
+    told = f"{counts.attempts:,} attempts, {counts.conflicts:,} conflicts, {counts.ticks:,} ticks"
+    return told if each is None else f"{each:.1f} attempts a tick: {told}"
+
+
+def race_counts(overview: Overview) -> RaceCounts:
+    """What racing has cost this cluster in all."""
+    return RaceCounts(*(overview.counters.get(f"race_{name}", 0) for name in ("attempts", "conflicts", "ticks")))
+
+
 def _by(overview: Overview, told: Word) -> str:
     """On whose word the leader leads now; empty where that is in doubt."""
     if told is Word.CONFIRMED and uses_zookeeper(overview):
@@ -97,6 +138,8 @@ def _by(overview: Overview, told: Word) -> str:
 def _beat_style(overview: Overview) -> str:
     if is_silent(overview):
         return BAD
+    if word(overview) is Word.NO_RACER:
+        return BAD
     return WARN if overview.heartbeat_age > late_beat(overview) else DIM
 
 
@@ -105,7 +148,7 @@ def claims_line(overview: Overview) -> Line:
     if overview.claims_upto is None:
         if is_silent(overview):  # its node was started again, and knows nothing of its term
             return line(f"  {plural(overview.ahead, 'claim')} ahead", (", run in time", DIM))
-        return line("  claims: the leader has not said yet")
+        return line(f"  claims: {'the racers have' if is_race(overview) else 'the leader has'} not said yet")
     ahead = overview.claims_upto - overview.now
     written = f"  claims to {instant(overview.claims_upto, overview.now)}, "
     if ahead < timedelta(0):
@@ -121,7 +164,7 @@ def _node_line(node: NodeView) -> Line:
         return line(("○ ", DIM), node.name, (f"  silent for {duration(node.age)}", WARN))
     offset = f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms"
     warm = f"  {'' if node.jobs_warm else 'cold, '}{duration(node.behind)} behind, {offset}"
-    return line(("○ ", PLAIN), node.name, (warm, DIM))
+    return line(("● ", GOOD) if node.role == "racer" else ("○ ", PLAIN), node.name, (warm, DIM))
 
 
 def _nodes_line(others: Sequence[NodeView]) -> list[Line]:

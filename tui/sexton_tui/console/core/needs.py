@@ -57,7 +57,7 @@ def needs(
 def _leadership(overview: Overview) -> list[Need]:
     found = [Need(alarm.text, alarm.is_urgent, alarm.todo, alarm.name) for alarm in alarms(overview)]
     told = word(overview)
-    if told is not Word.NO_LEADER and overview.heartbeat_age > late_beat(overview):
+    if overview.leader is not None and told is not Word.NO_LEADER and overview.heartbeat_age > late_beat(overview):
         silent = f"leader {overview.leader} is silent for {duration(overview.heartbeat_age)}"
         session = duration(settings_from_rows(overview.settings).session)
         waits = "" if overview.forced_to is None else ", once its force has lapsed"

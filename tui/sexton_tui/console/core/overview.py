@@ -68,7 +68,7 @@ def work_lines(overview: Overview) -> list[Line]:
     ]
     lines += [_queue_line(queue) for queue in overview.queues]
     refused = overview.counters.get("stale_results", 0) + overview.counters.get("stale_commits", 0)
-    lost = overview.counters.get("lost_races", 0)
+    lost = overview.counters.get("race_conflicts", 0)
     lines.append(line((f"{count(lost)} lost races, {count(refused)} stale writes refused", DIM)))
     return lines
 

@@ -1,6 +1,7 @@
 """How the cluster stands, in one word, and what must not be overlooked.
 
-The word is one of four: *confirmed*, *unconfirmed*, *degraded*, *no leader*. Beside it stand alarms: each says what is
+The word is one of four: *confirmed*, *unconfirmed*, *degraded*, *no leader*; of a race one of two: *racing*, *no
+racer*. Beside it stand alarms: each says what is
 the matter in words that begin with its name in capitals, and what to do next. ZooKeeper's servers are put together
 from what the nodes see, for a node that is cut off sees them otherwise than the rest.
 """
@@ -15,7 +16,7 @@ from enum import StrEnum
 
 from sexton.cluster_views import NodeView, Overview
 from sexton.settings import settings_from_rows
-from sexton.terms import CoordinatorServer
+from sexton.terms import CoordinatorServer, Strategy
 from sexton_tui.console.core.words import duration, instant
 
 HEARTBEAT_SILENCE = timedelta(seconds=10)
@@ -34,6 +35,8 @@ class Word(StrEnum):
     UNCONFIRMED = "unconfirmed"  # the leader goes on while its election is in doubt
     DEGRADED = "degraded"  # a node took over by the leader lease while ZooKeeper was away
     NO_LEADER = "no leader"  # nobody leads, or who leads gives no sign of life
+    RACING = "racing"  # strategy race: nobody leads, and nobody should
+    NO_RACER = "no racer"  # a race without a sign of life
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class ServerSeen:
 
 def word(overview: Overview) -> Word:
     """Who leads, in one word."""
+    if is_race(overview):
+        return Word.NO_RACER if overview.heartbeat_age > _silence(overview) else Word.RACING
     if overview.leader is None or is_silent(overview):
         return Word.NO_LEADER
     try:
@@ -84,8 +89,21 @@ def word(overview: Overview) -> Word:
 
 def is_silent(overview: Overview) -> bool:
     """Whether the leader's heartbeat has stood still for so long that another node should lead by now."""
-    session = settings_from_rows(overview.settings).session
-    return overview.leader is not None and overview.heartbeat_age > max(HEARTBEAT_SILENCE, session * 1.5)
+    return overview.leader is not None and overview.heartbeat_age > _silence(overview)
+
+
+def _silence(overview: Overview) -> timedelta:
+    return max(HEARTBEAT_SILENCE, settings_from_rows(overview.settings).session * 1.5)
+
+
+def is_race(overview: Overview) -> bool:
+    """Whether every node decides, and nobody leads."""
+    return overview.strategy == Strategy.RACE
+
+
+def racers(overview: Overview) -> tuple[NodeView, ...]:
+    """The nodes that race, as their fresh word says."""
+    return tuple(node for node in living(overview) if node.role == "racer")
 
 
 def late_beat(overview: Overview) -> timedelta:
@@ -99,7 +117,8 @@ def living(overview: Overview) -> tuple[NodeView, ...]:
 
 
 def uses_zookeeper(overview: Overview) -> bool:
-    return overview.coordinator.startswith("zookeeper:")
+    """Whether ZooKeeper decides who tries to lead; a race asks no coordinator."""
+    return not is_race(overview) and overview.coordinator.startswith("zookeeper:")
 
 
 def servers(nodes: Sequence[NodeView]) -> tuple[ServerSeen, ...]:
@@ -155,6 +174,7 @@ def alarms(overview: Overview) -> tuple[Alarm, ...]:
     found = [
         *_halted(overview),
         *_leaderless(overview),
+        *_raceless(overview),
         *_clock(overview),
         *_unconfirmed(overview),
         *_degraded(overview),
@@ -182,6 +202,19 @@ def _leaderless(overview: Overview) -> list[Alarm]:
         return [Alarm(f"NO LEADER{after}: no tick is decided", _who_may_lead(overview))]
     silent = f"{overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"
     return [Alarm(f"NO LEADER: {silent}; no tick is decided", _who_may_lead(overview))]
+
+
+def _raceless(overview: Overview) -> list[Alarm]:
+    if word(overview) is not Word.NO_RACER:
+        return []
+    silent = f"no node gave a sign of racing for {duration(overview.heartbeat_age)}"
+    living_nodes = [node for node in overview.nodes if node.age <= NODE_GONE]
+    todo = "nodes live, and should race: `sexton cluster`, and their logs"
+    if not living_nodes:
+        todo = "no node lives: start `sexton scheduler`"
+    elif not any(node.inputs_id == overview.inputs_id for node in living_nodes):
+        todo = "no node has the cluster's inputs: `sexton cluster`"
+    return [Alarm(f"NO RACER: {silent}; no tick is decided", todo)]
 
 
 def _who_may_lead(overview: Overview) -> str:
@@ -212,6 +245,8 @@ def _clock(overview: Overview) -> list[Alarm]:
     jump = most.clock_jump or timedelta(0)
     jumped = f"the database's clock jumped by {'+' if jump >= timedelta(0) else ''}{duration(jump)}"
     who = "its leader decides nothing" if leading else f"{most.name} would decide nothing"
+    if is_race(overview):
+        who = f"{', '.join(node.name for node in doubting)} {'decides' if len(doubting) == 1 else 'decide'} nothing"
     return [Alarm(f"CLOCK IN DOUBT: {jumped}; {who}", "set it right, or `sexton clock accept` if it is right now")]
 
 
