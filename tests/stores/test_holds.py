@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import psycopg
 import pytest
 
 from sexton.claims import Origin, State
@@ -18,8 +20,9 @@ from sexton.job_rules import CatchUpOrder
 from sexton.store.ledger_snapshot import audit_ledger
 from sexton.store.protocol import ChangeKind, HoldAnswer, JobChange, Store
 from tests.support.claim_rows import ClaimRows
-from tests.support.held_scene import HOLD, approval, approve, hold_claims, hold_gap
-from tests.support.leader_scene import MINUTE, SECOND, definition, lead, read, rows, set_columns
+from tests.support.held_scene import HOLD, approval, approve, hold_claims, hold_gap, late_plan
+from tests.support.leader_scene import MINUTE, SECOND, batch, claim, definition, lead, read, rows, set_columns
+from tests.support.waiting import eventually
 
 
 @pytest.fixture(autouse=True)
@@ -317,4 +320,32 @@ def test_of_many_who_answer_at_once_one_wins_and_the_others_learn_of_it(
     (proposal,) = rows(ledger_url, "proposals")
     assert (proposal.state, proposal.approved) == (won.state, won.approved)
     assert len(store.reads.events_page(job="held", action="proposal")) == 1
+    assert_decided_once(store, job.at)
+
+
+def test_claims_that_are_held_while_the_proposal_is_answered_make_another(
+    store: Store, open_another: Callable[..., Store], ledger_url: str
+) -> None:
+    """Housekeeping waits for the answer's lock; the proposal it meant to extend is open no more when it has it."""
+    if not ledger_url.startswith("postgresql"):
+        pytest.skip("on SQLite one writes after the other")
+    term = lead(store)
+    job, _ = hold_claims(store, term)
+    later = read(store, job.job_id)
+    ticks = [later.at + number * SECOND for number in range(1, 3)]
+    claims = tuple(claim(later, at, start_by=store.now() - MINUTE) for at in ticks)
+    store.ticks.commit(batch(store, term, [(later, ticks)], claims=claims))
+    with psycopg.connect(ledger_url.replace("+psycopg", "")) as answering, ThreadPoolExecutor(1) as pool:
+        answering.execute("UPDATE proposals SET state = 'rejected', answered_by = 'ana' WHERE state = 'open'")
+        answering.execute("UPDATE claims SET state = 8 WHERE state = 11")
+        deciding = pool.submit(
+            lambda: open_another(application="sexton decides").ticks.decide_late(late_plan(store, term, later, ticks))
+        )
+        waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'sexton decides' AND wait_event_type = 'Lock'"
+        with psycopg.connect(ledger_url.replace("+psycopg", ""), autocommit=True) as watching:
+            eventually(lambda: watching.execute(waits).fetchone(), 60, "housekeeping to wait for the proposal")
+        answering.commit()
+        assert deciding.result(60) == 2
+    (hold,) = store.reads.holds()
+    assert (hold.count, hold.first, hold.last) == (2, ticks[0], ticks[-1])
     assert_decided_once(store, job.at)

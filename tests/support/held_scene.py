@@ -26,8 +26,7 @@ def hold_gap(store: Store, url: str, term: int, count: int = 5, *, lapses: timed
     skip = NewSkip(job.job_id, since, upto, count, SkipReason.HELD, "policy hold: older than grace 0s", 1)
     lapses_at = store.now() + lapses
     proposal = NewProposal(job.job_id, 1, since, upto, count, since - DAY, lapses_at, skip.detail)
-    ticks = [since + number * SECOND for number in range(1, count + 1)]
-    written = batch(store, term, [(job, ticks)], claims=(), skips=(skip,), proposals=(proposal,))
+    written = batch(store, term, [(job, [upto])], claims=(), skips=(skip,), proposals=(proposal,))
     assert store.ticks.commit(written).moved == 1
     return job
 

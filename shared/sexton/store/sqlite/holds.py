@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from sexton.claims import OnWorkerLost
 from sexton.holds import ProposalState, start_at
@@ -33,21 +33,24 @@ _IS_DUE = "AND lapses_at <= :now AND NOT (SELECT halted FROM cluster WHERE id = 
 _RETURNING = "RETURNING after, count"
 _WINNER = "SELECT state, count, approved, answered_at, answered_by, note FROM proposals WHERE proposal_id = ?"
 _DRAW = "UPDATE budget SET next_at = max(next_at, ?) + ? WHERE id = 1 RETURNING next_at"
+# `ticks`: a JSON list of [tick, jitter in ms], in the order of their starts.
+_START = "(:first_start + CAST(round(t.key * 1000000 / :rate) AS INTEGER))"
 # Claims of a proposal that is not a gap's: all of the job's that are held.
-_REOPEN = """
-UPDATE claims SET state = 0, origin = 2, available_at = :available, start_by = NULL, finished_at = NULL, reason = NULL,
+_REOPEN = f"""
+UPDATE claims SET state = 0, origin = 2, available_at = {_START}, start_by = NULL, finished_at = NULL, reason = NULL,
   blocked = :blocked, slot = (SELECT coalesce(j.slot, j.job_id) FROM jobs j WHERE j.job_id = :job)
-WHERE job_id = :job AND scheduled_at = :tick AND state = 11
-"""
+FROM json_each(:ticks) t
+WHERE claims.job_id = :job AND claims.scheduled_at = t.value ->> 0 AND claims.state = 11
+"""  # noqa: S608 - the part is a constant
 _CLOSE = "UPDATE claims SET state = 8, finished_at = ?, reason = ? WHERE job_id = ? AND state = 11"
-_CLAIM = """
+_CLAIM = f"""
 INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, blocked,
   at_most_once, jitter_ms, term, written_at)
-SELECT j.job_id, :tick, p.revision, 2, :queue, :priority, :overlap, coalesce(j.slot, j.job_id), :available, :blocked,
-  :once, :jitter, c.term, :now
-FROM jobs j, proposals p, cluster c WHERE j.job_id = :job AND p.proposal_id = :id AND c.id = 1
+SELECT j.job_id, t.value ->> 0, p.revision, 2, :queue, :priority, :overlap, coalesce(j.slot, j.job_id), {_START},
+  :blocked, :once, t.value ->> 1, c.term, :now
+FROM json_each(:ticks) t, jobs j, proposals p, cluster c WHERE j.job_id = :job AND p.proposal_id = :id AND c.id = 1
 ON CONFLICT DO NOTHING
-"""
+"""  # noqa: S608 - the part is a constant
 # A gap's record, or one part of it; resolved where its ticks run after all. Further parts are copies made before.
 _RECORD = """
 UPDATE skips SET detail = detail || '; ' || :said, upto = coalesce(:upto, upto), count = coalesce(:count, count),
@@ -103,15 +106,16 @@ class SqliteHolds:
         seen: dict[str, object] = {"approved": len(approval.ticks), "first": to_micros(first), "last": to_micros(last)}
         seen |= {"count": count, "upto": to_micros(upto)}
         answer = _Answer(approval.proposal_id, ProposalState.APPROVED, actor, approval.note, _AS_READ, seen)
+        values = _claim_values(approval)  # written before the one write lock is held, for which all others wait
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
             won = _answer(connection, answer, now)
             if isinstance(won, HoldAnswer):
                 return won
-            starts = _starts(connection, len(approval.ticks), now)
+            start, rate = _draw(connection, len(approval.ticks), now)
             of_job = {"id": approval.proposal_id, "job": won.job_id, "blocked": won.is_paused, "now": now}
-            statement = _CLAIM if approval.parts else _REOPEN
-            connection.executemany(statement, [{**one, **of_job} for one in _claim_values(approval, starts)])
+            starts = {"first_start": to_micros(start), "rate": rate}
+            connection.execute(_CLAIM if approval.parts else _REOPEN, {**values, **of_job, **starts})
             rest = said_of_rest(actor, approval.note, len(approval.ticks), count)
             if approval.parts:
                 _cut(connection, approval, answer, won, rest, now)
@@ -121,7 +125,7 @@ class SqliteHolds:
             record_event(connection, now, actor, action_of(answer.state), detail, won.job_id)
             notify(self._connection, connection, Channel.WORK)
         done = _done(answer, won, len(approval.ticks), now)
-        return replace(done, first_start=starts[0], last_start=starts[-1])
+        return replace(done, first_start=start, last_start=start_at(start, len(approval.ticks) - 1, rate))
 
     def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
         return self._close(_Answer(proposal_id, ProposalState.REJECTED, actor, note))
@@ -166,27 +170,23 @@ def _answer(connection: sqlite3.Connection, answer: _Answer, now: int) -> _Won |
     return HoldAnswer(answer.proposal_id, job_id, name, False, ProposalState(state), count, approved, at, by, note)
 
 
-def _starts(connection: sqlite3.Connection, count: int, now: int) -> list[datetime]:
-    """So many starts of the catch-up budget, drawn in this transaction."""
+def _draw(connection: sqlite3.Connection, count: int, now: int) -> tuple[datetime, float]:
+    """The first of so many starts of the catch-up budget, drawn in this transaction, and the starts a second."""
     rate = settings_from_rows(dict(connection.execute("SELECT key, value FROM settings").fetchall())).catch_up_rate
     span = round(count / rate * 1_000_000)
     ((after,),) = connection.execute(_DRAW, [now, span]).fetchall()
-    return [start_at(from_micros(after - span), number, rate) for number in range(count)]
+    return from_micros(after - span), rate
 
 
-def _claim_values(approval: Approval, starts: Sequence[datetime]) -> list[dict[str, Any]]:
+def _claim_values(approval: Approval) -> dict[str, object]:
     firing = approval.firing
-    rules = {"queue": firing.queue, "priority": firing.priority, "overlap": int(firing.overlap)}
-    rules["once"] = firing.on_worker_lost is OnWorkerLost.FAIL
-    return [
-        {
-            **rules,
-            "tick": to_micros(tick.scheduled_at),
-            "available": to_micros(start),
-            "jitter": tick.jitter // _MILLISECOND,
-        }
-        for tick, start in zip(approval.ticks, starts, strict=True)
-    ]
+    return {
+        "ticks": json.dumps([[to_micros(tick.scheduled_at), tick.jitter // _MILLISECOND] for tick in approval.ticks]),
+        "queue": firing.queue,
+        "priority": firing.priority,
+        "overlap": int(firing.overlap),
+        "once": firing.on_worker_lost is OnWorkerLost.FAIL,
+    }
 
 
 def _cut(connection: sqlite3.Connection, approval: Approval, answer: _Answer, won: _Won, rest: str, now: int) -> None:
