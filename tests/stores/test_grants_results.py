@@ -14,7 +14,6 @@ from sqlalchemy import insert
 from sexton.claims import Origin, State
 from sexton.job_rules import MissedRules
 from sexton.jobs import JobDefinition
-from sexton.recipes import recipe_of
 from sexton.store.protocol import Channel, Grant, RunResult, StepRequest, StepResult, Store
 from sexton.store.tables import revisions
 from sexton.targets import CommandTarget
@@ -285,9 +284,9 @@ def test_definitions_are_found_by_job_and_revision(store: Store, rows: ClaimRows
     definition = JobDefinition("job", ({"every_ms": 60_000},), CommandTarget(("true",)))
     write_revision(rows, 1, 1, definition)
     write_revision(rows, 1, 2, replace(definition, cwd="/other"))
-    found = store.grants.recipes([(1, 2), (1, 1), (1, 3), (2, 1)])
-    assert found == {(1, 1): recipe_of(definition), (1, 2): recipe_of(replace(definition, cwd="/other"))}
-    assert store.grants.recipes([]) == {}
+    found = store.grants.definitions([(1, 2), (1, 1), (1, 3), (2, 1)])
+    assert found == {(1, 1): definition.to_text(), (1, 2): replace(definition, cwd="/other").to_text()}
+    assert store.grants.definitions([]) == {}
 
 
 # --- waking others ------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from typing import Any, cast
 from sexton.clock import Wakeup
 from sexton.errors import DatabaseUnreachable
 from sexton.jobs import JobDefinition
-from sexton.recipes import Recipe, recipe_of
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Grant, Renewal, RunResult, StepRequest, StepResult, StopRequests, Store
 from sexton.store.protocol.grants import nothing
@@ -120,11 +119,10 @@ class FakeGrants:
         picked = len(granted) + (self.picked_but_kept if request.room else 0)
         return StepResult(frozenset(accepted), tuple(granted), picked, self.next_available_at, self.clock.wall())
 
-    def recipes(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Recipe]:
+    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
         self._answer()
-        if self.broken & set(keys):
-            raise KeyError("a key of a newer version")
-        return {key: recipe_of(self.definitions_of[key]) for key in keys if key in self.definitions_of}
+        texts = {key: self.definitions_of[key].to_text() for key in keys if key in self.definitions_of}
+        return {key: "{}" if key in self.broken else text for key, text in texts.items()}
 
     def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
         self._answer()

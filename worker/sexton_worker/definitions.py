@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from sexton.errors import DatabaseUnreachable, YoungerFormat
-from sexton.recipes import Recipe
+from sexton.errors import YoungerFormat
+from sexton.recipes import Recipe, recipe_from_text
 from sexton.store.protocol import Grant, Store
 
 CACHED = 20_000  # revisions, of some 800 bytes each
@@ -30,39 +30,45 @@ class Definitions:
         self._store = store
         self._cached = cached
         self._known: OrderedDict[Key, Recipe] = OrderedDict()
+        self._texts: dict[Key, str | None] = {}  # read and not yet asked for; None: not in the database
 
-    def of(self, grants: Sequence[Grant]) -> dict[Key, Recipe | UnreadableDefinition]:
-        """The recipe of each grant by ``(job_id, revision)``. Raises ``DatabaseUnreachable``.
+    def read(self, grants: Iterable[Grant]) -> None:
+        """Have what these runs need here. Raises ``DatabaseUnreachable``; what is here already stays."""
+        missing = {key for key in map(_key, grants) if key not in self._known and key not in self._texts}
+        if missing:
+            texts = self._store.grants.definitions(sorted(missing))
+            self._texts |= {key: texts.get(key) for key in missing}
 
-        A definition that is missing or cannot be read fails its own runs and no others (invariant 9).
+    def of(self, grants: Iterable[Grant]) -> dict[Key, Recipe | UnreadableDefinition]:
+        """The recipe of each grant by ``(job_id, revision)``, of those that were read.
+
+        A definition that is missing or makes no sense fails its own runs and no others (invariant 9).
         """
         found: dict[Key, Recipe | UnreadableDefinition] = {}
-        missing: set[Key] = set()
-        for grant in grants:
-            key = (grant.job_id, grant.revision)
-            if (known := self._known.get(key)) is None:
-                missing.add(key)
-            else:
+        for key in map(_key, grants):
+            if (known := self._known.get(key)) is not None:
                 self._known.move_to_end(key)
                 found[key] = known
-        if missing:
-            found |= self._read(sorted(missing))
+            elif key in self._texts:
+                found[key] = self._understand(key, self._texts.pop(key))
         return found
 
-    def _read(self, keys: Sequence[Key]) -> dict[Key, Recipe | UnreadableDefinition]:
+    def _understand(self, key: Key, text: str | None) -> Recipe | UnreadableDefinition:
+        if text is None:
+            return _unreadable(key, "it is not in the database")
         try:
-            read = self._store.grants.recipes(keys)
-        except DatabaseUnreachable:
-            raise
+            recipe = self._known[key] = recipe_from_text(text)
+        except YoungerFormat as error:
+            return _unreadable(key, str(error), is_younger=True)
         except Exception as error:
-            if len(keys) == 1:
-                why = str(error) if isinstance(error, YoungerFormat) else f"{type(error).__name__}: {error}"
-                return {keys[0]: _unreadable(keys[0], why, is_younger=isinstance(error, YoungerFormat))}
-            return {key: value for one in keys for key, value in self._read([one]).items()}
-        self._known |= read
-        while len(self._known) > self._cached:
+            return _unreadable(key, f"{type(error).__name__}: {error}")
+        if len(self._known) > self._cached:
             self._known.popitem(last=False)
-        return {key: read.get(key) or _unreadable(key, "it is not in the database") for key in keys}
+        return recipe
+
+
+def _key(grant: Grant) -> Key:
+    return grant.job_id, grant.revision
 
 
 def _unreadable(key: Key, why: str, *, is_younger: bool = False) -> UnreadableDefinition:

@@ -9,7 +9,7 @@ Belongs to one loop, and asks nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from sexton.claims import State
@@ -50,13 +50,9 @@ class Hands:
         for grant in grants:
             self.granted[grant.token] = grant
 
-    def startable(self, known: Container[tuple[int, int]], *, is_urgent: bool) -> list[Grant]:
-        """The grants whose definitions are ``known``; ``is_urgent``: only those before runs of the usual priority."""
-        return [
-            grant
-            for grant in self.granted.values()
-            if (grant.job_id, grant.revision) in known and (grant.priority > 0 or not is_urgent)
-        ]
+    def startable(self, *, is_urgent: bool) -> list[Grant]:
+        """The grants; ``is_urgent``: only those before runs of the usual priority."""
+        return [grant for grant in self.granted.values() if grant.priority > 0 or not is_urgent]
 
     def begin(self, grant: Grant, recipe: Recipe, now: datetime, until: float) -> RunOrder:
         """The order to run it, from ``now`` (database time); it must begin before ``until`` (elapsed seconds)."""

@@ -19,7 +19,7 @@ Failure stance:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -29,7 +29,7 @@ from sexton.claims import State
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
 from sexton.recipes import Recipe
-from sexton.store.protocol import StepRequest, Store
+from sexton.store.protocol import Grant, StepRequest, Store
 from sexton_worker.absence import Absence
 from sexton_worker.core import pull_policy
 from sexton_worker.core.machine_faults import NO_SPELL
@@ -98,7 +98,6 @@ class WorkerLoop:
         self._pace = Pace()
         self._spell = NO_SPELL
         self._durations: list[float] = []
-        self._recipes: dict[Key, Recipe | UnreadableDefinition] = {}  # of what starts during the next exchange
         self._answer_lost = False
         self._is_away = False
         self._drain_by: float | None = None  # elapsed seconds; None: not draining
@@ -169,7 +168,8 @@ class WorkerLoop:
             self._make_contact()
             seconds = self._exchange_if_due()
             if self._hands.granted:
-                self._recipes = self._definitions.of(tuple(self._hands.granted.values()))
+                self._definitions.read(self._hands.granted.values())
+                self._collect()
                 if seconds is None and self._starts_later():
                     self._start_granted(is_urgent=True)
                     return 0.0
@@ -303,7 +303,7 @@ class WorkerLoop:
     def _starts_later(self) -> bool:
         """Whether what was granted may start in the next exchange: that follows at once, and processes have work."""
         return (
-            len(self._hands.running) > self._own.slots
+            len(self._hands.running) + len(self._hands.unsent) > self._own.slots
             and self._drain_by is None
             and self._room() > 0
             and pull_policy.is_full(self._pulled)
@@ -312,15 +312,16 @@ class WorkerLoop:
 
     def _start_granted(self, *, is_urgent: bool = False) -> None:
         """Start what was granted; ``is_urgent``: only what comes before runs of the usual priority."""
-        found = self._recipes  # what could not be read yet waits for the next step
-        grants = self._hands.startable(found, is_urgent=is_urgent)
+        asked = self._hands.startable(is_urgent=is_urgent)
+        found = self._definitions.of(asked)
+        grants = [grant for grant in asked if (grant.job_id, grant.revision) in found]  # the others wait to be read
         if not grants:
             return
         self._absence.end()
         if self._drain_by is not None:
             self._stop_in_time()
             return
-        may_start, refused = self._may_start(found)
+        may_start, refused = self._may_start(grants, found)
         now, orders = self._time.now(), []
         for grant in grants:
             recipe = found[grant.job_id, grant.revision]
@@ -343,17 +344,15 @@ class WorkerLoop:
         self._execution.start(*orders)
 
     def _may_start(
-        self, found: Mapping[tuple[int, int], Recipe | UnreadableDefinition]
+        self, grants: Sequence[Grant], found: Mapping[Key, Recipe | UnreadableDefinition]
     ) -> tuple[dict[int, float], set[int]]:
         """Which tokens may start, and until which elapsed seconds; and which no longer count. Those that run at most
         once are marked first."""
         until = self._book.live(self._clock.elapsed())
         once = [
             grant
-            for grant in self._hands.granted.values()
-            if grant.at_most_once
-            and grant.token in until
-            and isinstance(found.get((grant.job_id, grant.revision)), Recipe)
+            for grant in grants
+            if grant.at_most_once and grant.token in until and isinstance(found[grant.job_id, grant.revision], Recipe)
         ]
         refused = {grant.token for grant in once} - (self._store.grants.mark_started(once) if once else set())
         for token in refused:

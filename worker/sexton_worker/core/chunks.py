@@ -9,8 +9,8 @@ only runs of a function that was quick lately go together, and no more than
 
 from __future__ import annotations
 
-LARGEST_HAND = 64  # runs in one process's hands
-FEWEST_TOGETHER = 16  # what is so quick that a second process would only be in its way
+LARGEST_HAND = 128  # runs in one process's hands
+FEWEST_TOGETHER = 128  # what is so quick that a second process would only be in its way
 TOGETHER_SECONDS = 0.02
 STALL_SECONDS = 0.05
 _FORGET = 0.1  # by how much of the difference a quick run makes up for a slow one

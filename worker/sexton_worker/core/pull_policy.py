@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 GAP = 0.005  # seconds: what is due closer together than this is one exchange
 LARGEST_PULL = 200
-SMALLEST_PULL = 100  # below this an exchange costs more than its claims
+SMALLEST_PULL = 200  # below this an exchange costs more than its claims
 EXCHANGE_SECONDS = 0.01
 LARGEST_HOLD = 2 * LARGEST_PULL  # so that one batch runs while the next is pulled
 GROWTH = 4

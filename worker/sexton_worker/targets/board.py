@@ -15,7 +15,7 @@ import mmap
 import os
 import struct
 
-RING = 64
+RING = 128
 
 _BEGUN = struct.Struct("qdq")  # token, elapsed seconds, check
 _ENDED = struct.Struct("qddq")  # token, elapsed seconds of start and end, check

@@ -28,7 +28,6 @@ import psycopg
 
 from sexton.claims import State
 from sexton.job_formats import FORMAT
-from sexton.recipes import Recipe, recipe_from_text
 from sexton.store.postgres import arrays, completion, leases, parking, slot_groups
 from sexton.store.postgres.pull import Pulled, grants_of, look_ahead, plan_by_index, pull, pull_paced, together
 from sexton.store.postgres.ruled_queues import RuledQueues
@@ -190,12 +189,14 @@ class PostgresGrants:
 
     # --- a run --------------------------------------------------------------------------------------
 
-    def recipes(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Recipe]:
+    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
         if not keys:
             return {}
+        wanted = arrays.big_ints([job_id for job_id, _ in keys]), arrays.ints([revision for _, revision in keys])
         with self._connection.autocommit() as connection:
-            rows = connection.execute(_DEFINITIONS, ([key[0] for key in keys], [key[1] for key in keys])).fetchall()
-        return {(job_id, revision): recipe_from_text(text) for job_id, revision, text in rows}
+            self._prepare(connection)
+            rows = connection.execute(_DEFINITIONS, wanted, prepare=True).fetchall()
+        return {(job_id, revision): text for job_id, revision, text in rows}
 
     def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
         ordered = sorted(grants, key=lambda grant: (grant.job_id, grant.scheduled_at))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from sexton.claims import Origin, State
-    from sexton.recipes import Recipe
 
 
 class Grant(NamedTuple):
@@ -131,8 +130,8 @@ class GrantStore(Protocol):
         several times. It must not use this store."""
         ...
 
-    def recipes(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Recipe]:
-        """What a run needs of the definitions of these ``(job_id, revision)`` pairs."""
+    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """The texts of the definitions of these ``(job_id, revision)`` pairs, of those that are there."""
         ...
 
     def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:

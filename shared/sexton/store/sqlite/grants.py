@@ -13,7 +13,6 @@ from datetime import timedelta
 
 from sexton.claims import State
 from sexton.job_formats import FORMAT
-from sexton.recipes import Recipe, recipe_from_text
 from sexton.store.protocol import Channel, Grant, Renewal, Requeued, StepRequest, StepResult, StopRequests
 from sexton.store.protocol.grants import nothing
 from sexton.store.pull_turns import turn
@@ -110,15 +109,15 @@ class SqliteGrants:
 
     # --- a run --------------------------------------------------------------------------------------
 
-    def recipes(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Recipe]:
-        found: dict[tuple[int, int], Recipe] = {}
+    def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        found: dict[tuple[int, int], str] = {}
         with self._connection.snapshot() as connection:
             for key in keys:
                 row = connection.execute(
                     "SELECT definition FROM revisions WHERE job_id = ? AND revision = ?", key
                 ).fetchone()
                 if row is not None:
-                    found[key] = recipe_from_text(row[0])
+                    found[key] = row[0]
         return found
 
     def mark_started(self, grants: Sequence[Grant]) -> frozenset[int]:
