@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sexton.targets import PythonTarget
-from sexton_worker.core.chunks import FEWEST_TOGETHER, LARGEST_HAND, Durations, most_together, share
+from sexton_worker.core.chunks import ALONE_SECONDS, FEWEST_TOGETHER, LARGEST_HAND, Durations, most_together, share
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets import board
 from sexton_worker.targets.board import RING, Board
@@ -38,13 +38,19 @@ def test_what_is_slow_or_unknown_goes_alone() -> None:
 @given(seconds=st.floats(0, 1e6), waiting=st.integers(1, 1000), processes=st.integers(0, 64))
 def test_a_hand_is_never_empty_nor_larger_than_the_ring(seconds: float, waiting: int, processes: int) -> None:
     most = most_together(seconds)
-    assert 1 <= share(waiting, processes, most) <= most <= LARGEST_HAND <= RING
+    assert 1 <= share(waiting, processes, most, seconds) <= most <= LARGEST_HAND <= RING
 
 
 def test_runs_are_dealt_evenly_but_not_too_thin() -> None:
     assert share(200, 4, LARGEST_HAND) == 50
     assert share(8, 4, LARGEST_HAND) == FEWEST_TOGETHER
     assert share(200, 4, 3) == 3
+
+
+def test_what_one_process_does_in_a_moment_wakes_no_second() -> None:
+    assert share(100, 4, LARGEST_HAND, ALONE_SECONDS / 100) == 100
+    assert share(100, 4, LARGEST_HAND, ALONE_SECONDS / 40) == 40
+    assert share(1000, 4, LARGEST_HAND, 0.0) == LARGEST_HAND
 
 
 # --- which

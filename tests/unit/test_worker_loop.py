@@ -11,7 +11,6 @@ from sexton.errors import DatabaseUnreachable
 from sexton.job_rules import RetryRules
 from sexton.store.protocol import Grant
 from sexton_worker import poison
-from sexton_worker.core import pull_policy
 from sexton_worker.core.pull_policy import RECALL_SECONDS
 from sexton_worker.core.runs import Ending, StopReason
 from sexton_worker.execution import RunOrder
@@ -192,26 +191,6 @@ def test_what_was_taken_ahead_is_given_back_when_the_slots_are_stuck(bench: Benc
     assert bench.rooms()[-1] == 0
 
 
-def test_what_was_granted_starts_during_the_next_exchange_but_for_what_is_urgent(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pull_policy, "LARGEST_PULL", 2)
-    monkeypatch.setattr(pull_policy, "capacity", lambda slots, pace: 8)
-    bench.give(*range(1, 6))
-    bench.grants.ready.append(a_grant(6)._replace(priority=2))
-    bench.give(7, 8)
-    bench.work()
-    bench.work()
-    assert bench.execution.running == {1, 2, 3, 4}
-    assert bench.work() == 0.0
-    assert bench.execution.running == {1, 2, 3, 4, 6}
-    began: list[set[int]] = []
-    bench.grants.before_step = lambda: began.append(set(bench.execution.running))
-    bench.work()
-    assert began == [{1, 2, 3, 4, 5, 6}]
-    assert bench.execution.running == set(range(1, 9))
-
-
 # --- the database is away
 
 
@@ -272,10 +251,10 @@ def test_a_grant_whose_lease_ran_out_before_it_could_start_never_starts(bench: B
     bench.work()
     bench.grants.definitions_of[1, 2] = a_definition()
     bench.grants.ready.append(a_grant(2)._replace(revision=2))
-    original = bench.grants.recipes
-    bench.grants.recipes = raising  # type: ignore[method-assign,assignment]  # the database goes away in mid-step
+    original = bench.grants.definitions
+    bench.grants.definitions = raising  # type: ignore[method-assign,assignment]  # the database goes away in mid-step
     bench.work(2)  # the exchange that follows knows no definition of what it could start meanwhile
-    bench.grants.recipes = original  # type: ignore[method-assign]  # it is back, but too late
+    bench.grants.definitions = original  # type: ignore[method-assign]  # it is back, but too late
     bench.clock.seconds += 31
     bench.work(2)
     assert bench.execution.running == {1}

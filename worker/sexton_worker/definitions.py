@@ -39,17 +39,24 @@ class Definitions:
             texts = self._store.grants.definitions(sorted(missing))
             self._texts |= {key: texts.get(key) for key in missing}
 
+    def has(self, grant: Grant) -> bool:
+        """Whether it was read."""
+        key = _key(grant)
+        return key in self._known or key in self._texts
+
     def of(self, grants: Iterable[Grant]) -> dict[Key, Recipe | UnreadableDefinition]:
-        """The recipe of each grant by ``(job_id, revision)``, of those that were read.
+        """The recipe of each grant by ``(job_id, revision)``; they were read.
 
         A definition that is missing or makes no sense fails its own runs and no others (invariant 9).
         """
+        keys = dict.fromkeys(map(_key, grants))
         found: dict[Key, Recipe | UnreadableDefinition] = {}
-        for key in map(_key, grants):
+        for key in keys:
             if (known := self._known.get(key)) is not None:
                 self._known.move_to_end(key)
                 found[key] = known
-            elif key in self._texts:
+        for key in keys:
+            if key not in found:
                 found[key] = self._understand(key, self._texts.pop(key))
         return found
 

@@ -19,37 +19,35 @@ Failure stance:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
 
-from sexton.claims import State
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
-from sexton.recipes import Recipe
-from sexton.store.protocol import Grant, StepRequest, Store
+from sexton.store.protocol import RunResult, StepRequest, Store
+from sexton.store.protocol.grants import nothing
 from sexton_worker.absence import Absence
 from sexton_worker.core import pull_policy
 from sexton_worker.core.machine_faults import NO_SPELL
 from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
 from sexton_worker.core.runs import EndedRun, Ending, StopReason
-from sexton_worker.definitions import Definitions, Key, UnreadableDefinition
 from sexton_worker.execution import Execution
 from sexton_worker.hands import Hands
 from sexton_worker.lease_book import LeaseBook
+from sexton_worker.notice import Notice
 from sexton_worker.poison import pause_killers
 from sexton_worker.refused_results import tell_refused
 from sexton_worker.settings_reader import SettingsReader
+from sexton_worker.starts import Starts
 from sexton_worker.worker_time import WorkerTime
 
 RETRY_SECONDS = 1.0
 PARTING_SECONDS = 20.0  # how long an ending worker tries to write its last results
-FOR_YOUNGER = timedelta(seconds=5)  # how long a claim is left to workers that can read it
 GIVEN_BACK = "given back: the worker stopped"
 SLOTS_BUSY = "given back: the worker's slots were busy"
-LEASE_PASSED = "given back: its lease had passed before it could start"
 ANSWER_LOST = "given back: the answer that granted it was lost"
 
 
@@ -88,16 +86,18 @@ class WorkerLoop:
         self._execution = execution
         self._book = book
         self._wakeup = wakeup
+        self.notice = Notice(wakeup)  # to be set when others say that there is work
         self._own = settings
         self._cluster = SettingsReader(store, clock)
-        self._definitions = Definitions(store)
         self._time = WorkerTime(clock)
         self._absence = Absence(clock, execution, book)
         self._hands = Hands(clock, self._time, draw)
+        self._starts = Starts(store, clock, self._time, execution, book, self._hands, wakeup, settings.name)
         self._pulled = NOTHING_PULLED
         self._pace = Pace()
         self._spell = NO_SPELL
         self._durations: list[float] = []
+        self._was_noticed = False
         self._answer_lost = False
         self._is_away = False
         self._drain_by: float | None = None  # elapsed seconds; None: not draining
@@ -168,7 +168,7 @@ class WorkerLoop:
             self._make_contact()
             seconds = self._exchange_if_due()
             if self._hands.granted:
-                self._definitions.read(self._hands.granted.values())
+                self._starts.read(self._hands.granted.values())
                 self._collect()
                 if seconds is None and self._starts_later():
                     self._start_granted(is_urgent=True)
@@ -249,17 +249,31 @@ class WorkerLoop:
     def _exchange_if_due(self) -> float | None:
         """Exchange, if there is a reason to; else the seconds to wait for one that is near."""
         free, now = self._room(), self._clock.elapsed()
+        if self._has_plenty() and self._drain_by is None and self._notice_is_new():
+            self._exchange(pull_policy.URGENT_PULL, (), nothing)
+            return None
         results = len(self._hands.unsent)
         if len(self._hands.running) > self._own.slots and 0 < results < len(self._hands.running):
             wait: float | None = pull_policy.linger(results, self._hands.unsent_since, now)
         else:
             wait = pull_policy.exchange_in(results, free, self._pulled, now)
         if wait == 0.0:
-            self._exchange(free)
+            self._exchange(free, tuple(self._hands.unsent.values()), self._use_the_wait)
             return None
         return wait
 
-    def _exchange(self, free: int) -> None:
+    def _has_plenty(self) -> bool:
+        """Whether more is in hand than runs at once, and more likely follows."""
+        return len(self._hands.running) + len(self._hands.unsent) > self._own.slots
+
+    def _notice_is_new(self) -> bool:
+        """Whether somebody said that there is work since the exchange before the last: many such are no reason to make
+        all exchanges small."""
+        is_new = self.notice.is_set() and not self._was_noticed
+        self._was_noticed = is_new
+        return is_new
+
+    def _exchange(self, free: int, results: tuple[RunResult, ...], meanwhile: Callable[[], None]) -> None:
         assert self._book.worker_id is not None  # noqa: S101 - _make_contact registered it
         settings = self._cluster.known
         request = StepRequest(
@@ -268,16 +282,16 @@ class WorkerLoop:
             room=free,
             lease=settings.lease,
             catch_up_concurrency=settings.catch_up_concurrency,
-            results=tuple(self._hands.unsent.values()),
+            results=results,
         )
-        self._pace = self._pace.after(self._durations)
-        self._durations = []
+        if results or not self._hands.running:
+            self._pace = self._pace.after(self._durations)
+            self._durations = []
         sent = self._clock.elapsed()
         self._hands.unsent_since = sent
         self._answer_lost = True  # until the answer is here
-        answer = self._time.observed(
-            lambda: self._store.grants.step(request, self._use_the_wait), lambda result: result.now
-        )
+        self.notice.clear()  # before it looks: what is said from now on may be missed by it
+        answer = self._time.observed(lambda: self._store.grants.step(request, meanwhile), lambda result: result.now)
         self._answer_lost = False
         carried, seconds = max(len(request.results), len(answer.grants)), self._clock.elapsed() - sent
         self._pace = self._pace.exchanged(carried, seconds)
@@ -303,7 +317,7 @@ class WorkerLoop:
     def _starts_later(self) -> bool:
         """Whether what was granted may start in the next exchange: that follows at once, and processes have work."""
         return (
-            len(self._hands.running) + len(self._hands.unsent) > self._own.slots
+            self._has_plenty()
             and self._drain_by is None
             and self._room() > 0
             and pull_policy.is_full(self._pulled)
@@ -311,53 +325,15 @@ class WorkerLoop:
         )
 
     def _start_granted(self, *, is_urgent: bool = False) -> None:
-        """Start what was granted; ``is_urgent``: only what comes before runs of the usual priority."""
-        asked = self._hands.startable(is_urgent=is_urgent)
-        found = self._definitions.of(asked)
-        grants = [grant for grant in asked if (grant.job_id, grant.revision) in found]  # the others wait to be read
+        """Start what was granted and read; ``is_urgent``: only what comes before runs of the usual priority."""
+        grants = self._starts.readable(self._hands.startable(is_urgent=is_urgent))
         if not grants:
             return
         self._absence.end()
-        if self._drain_by is not None:
+        if self._drain_by is None:
+            self._starts.begin(grants)
+        else:
             self._stop_in_time()
-            return
-        may_start, refused = self._may_start(grants, found)
-        now, orders = self._time.now(), []
-        for grant in grants:
-            recipe = found[grant.job_id, grant.revision]
-            if isinstance(recipe, UnreadableDefinition) and recipe.is_younger:
-                self._hands.give_back(grant, str(recipe), after=FOR_YOUNGER)
-                self._wakeup.set()
-            elif isinstance(recipe, UnreadableDefinition):
-                self._hands.give_back(grant, str(recipe), State.FAILED)
-                self._wakeup.set()
-            elif (until := may_start.get(grant.token)) is not None:
-                orders.append(self._hands.begin(grant, recipe, now, until))
-            elif grant.token in refused:
-                self._hands.drop(grant.token)
-                self._book.release(grant.token)
-                self._log.warning("grant.dropped", token=grant.token)
-            else:  # it has certainly not begun: if it still counts, it is not lost, though it may be marked as started
-                self._hands.give_back(grant, LEASE_PASSED)
-                self._wakeup.set()
-        self._book.bind(order.token for order in orders if order.ends_with_lease)
-        self._execution.start(*orders)
-
-    def _may_start(
-        self, grants: Sequence[Grant], found: Mapping[Key, Recipe | UnreadableDefinition]
-    ) -> tuple[dict[int, float], set[int]]:
-        """Which tokens may start, and until which elapsed seconds; and which no longer count. Those that run at most
-        once are marked first."""
-        until = self._book.live(self._clock.elapsed())
-        once = [
-            grant
-            for grant in grants
-            if grant.at_most_once and grant.token in until and isinstance(found[grant.job_id, grant.revision], Recipe)
-        ]
-        refused = {grant.token for grant in once} - (self._store.grants.mark_started(once) if once else set())
-        for token in refused:
-            del until[token]
-        return until, refused
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

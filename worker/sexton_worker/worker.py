@@ -161,7 +161,7 @@ class Worker:
         try:
             with contextlib.closing(self._store):
                 also = {Channel.STOPS: self._stops, Channel.WATCHES: self._live.told}
-                listener = self._store.listen([Channel.WORK], self._wakeup, also)
+                listener = self._store.listen([Channel.WORK], self._loop.notice, also)
                 try:
                     self._loop.run()
                 finally:

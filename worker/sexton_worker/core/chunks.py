@@ -10,7 +10,8 @@ only runs of a function that was quick lately go together, and no more than
 from __future__ import annotations
 
 LARGEST_HAND = 128  # runs in one process's hands
-FEWEST_TOGETHER = 128  # what is so quick that a second process would only be in its way
+FEWEST_TOGETHER = 16
+ALONE_SECONDS = 0.002  # of work: waking a second process for less would only be in the way of the first
 TOGETHER_SECONDS = 0.02
 STALL_SECONDS = 0.05
 _FORGET = 0.1  # by how much of the difference a quick run makes up for a slow one
@@ -49,7 +50,9 @@ def most_together(seconds: float) -> int:
     return max(1, min(LARGEST_HAND, int(TOGETHER_SECONDS / max(seconds, 1e-9))))
 
 
-def share(waiting: int, processes: int, most: int) -> int:
-    """How many of the waiting runs one of these free processes gets; ``most``: see ``most_together``."""
+def share(waiting: int, processes: int, most: int, seconds: float = TOGETHER_SECONDS) -> int:
+    """How many of the waiting runs, which take so long, one of these free processes gets; ``most``: see
+    ``most_together``."""
     evenly = -(-waiting // max(1, processes))
-    return min(most, max(evenly, FEWEST_TOGETHER))
+    alone = int(min(LARGEST_HAND, ALONE_SECONDS / max(seconds, 1e-9)))
+    return min(most, max(evenly, FEWEST_TOGETHER, alone))

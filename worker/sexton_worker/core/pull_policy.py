@@ -10,8 +10,9 @@ takes some claims ahead while its recent runs are short: four times what ends
 between two exchanges, and no more than its slots run in ``AHEAD_SECONDS``. What
 waits longer than that behind a job that turns out long is given back.
 
-An urgent claim waits for the exchange that is on its way and for its own. So an
-exchange carries no more claims than go through in ``EXCHANGE_SECONDS`` here.
+An urgent claim waits for the exchange that is on its way. So an exchange carries
+no more claims than go through in ``EXCHANGE_SECONDS`` here, and the one after
+somebody said that there is work is small, and leaves the results to the next.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from dataclasses import dataclass, replace
 
 GAP = 0.005  # seconds: what is due closer together than this is one exchange
 LARGEST_PULL = 200
-SMALLEST_PULL = 200  # below this an exchange costs more than its claims
-EXCHANGE_SECONDS = 0.01
+SMALLEST_PULL = 100  # below this an exchange costs more than its claims
+EXCHANGE_SECONDS = 0.012
+URGENT_PULL = 8  # claims of the exchange that only looks what others said there is
 LARGEST_HOLD = 2 * LARGEST_PULL  # so that one batch runs while the next is pulled
 GROWTH = 4
 AHEAD_SECONDS = 0.25

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sexton.job_rules import NO_LIMITS
 from sexton.targets import PythonTarget
-from sexton_worker.core.chunks import Durations, share
+from sexton_worker.core.chunks import TOGETHER_SECONDS, Durations, share
 from sexton_worker.core.turns import enter
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.python_process import Task
@@ -101,7 +101,8 @@ class PythonQueue:
         process will be through with them in a moment."""
         first = self._waiting.popleft()
         most = self.most_with(first)
-        limit = max(1, min(most - held, share(len(self._waiting) + 1, processes, most)))
+        seconds = self._durations.of(first.function) or TOGETHER_SECONDS
+        limit = max(1, min(most - held, share(len(self._waiting) + 1, processes, most, seconds)))
         tasks, size = [first], len(first.line)
         while self._waiting and len(tasks) < limit and size < LARGEST_LIST:
             following = self._waiting[0]
