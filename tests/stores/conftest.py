@@ -11,6 +11,7 @@ from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from tests.support.ledgers import make_ledger
 from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.scene_ledger import write_scene
 
 OpenAnother = Callable[..., Store]
 
@@ -59,3 +60,18 @@ def open_another(ledger_url: str) -> Iterator[OpenAnother]:
 def store(open_another: OpenAnother) -> Store:
     """A store on an empty ledger, on SQLite and on PostgreSQL."""
     return open_another()
+
+
+@pytest.fixture(scope="session")
+def scene_template(postgres_server: PostgresServer) -> str:
+    """The name of a PostgreSQL database with the scene, to be copied."""
+    write_scene(postgres_server.create_database("scene_template"))
+    return "scene_template"
+
+
+@pytest.fixture
+def postgres_scene(postgres_server: PostgresServer, scene_template: str) -> Iterator[str]:
+    """The url of a fresh PostgreSQL database with the scene."""
+    url = postgres_server.create_database(template=scene_template)
+    yield url
+    postgres_server.drop_database(url)

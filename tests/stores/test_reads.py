@@ -16,23 +16,8 @@ from sexton.store.reads import LedgerReader
 from sexton.terms import EndedBy
 from sexton.views import ClaimView, JobFilter, RunFilter, SkipView
 from tests.support import scene
-from tests.support.postgres import PostgresServer
 from tests.support.scene import MINUTE, NOW, SECOND, TAKEOVER_AT
-from tests.support.scene_ledger import Ledger, scene_file, write_scene
-
-
-@pytest.fixture(scope="session")
-def scene_template(postgres_server: PostgresServer) -> str:
-    """The name of a PostgreSQL database with the scene, to be copied."""
-    write_scene(postgres_server.create_database("scene_template"))
-    return "scene_template"
-
-
-@pytest.fixture
-def postgres_scene(postgres_server: PostgresServer, scene_template: str) -> Iterator[str]:
-    url = postgres_server.create_database(template=scene_template)
-    yield url
-    postgres_server.drop_database(url)
+from tests.support.scene_ledger import Ledger, scene_file
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
