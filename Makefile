@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test edits trials soak check lint campaigns sim bench bench-cluster bench-workers bench-schedules schedules-soak clean services
+.PHONY: help demo cluster compose-test test edits trials soak check lint campaigns sim bench bench-cluster bench-workers bench-audit bench-schedules schedules-soak clean services
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -78,6 +78,9 @@ bench-workers: $(READY) services ## workers: a backlog beside peers, commands, u
 	@for one in $(ONE); do \
 	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one $(ARGS) || exit 1; \
 	done
+
+bench-audit: $(READY) services ## the audit of a million ticks, on SQLite and PostgreSQL (ARGS="--ticks 100000")
+	@$(VENV)/bin/python -m bench.audit $(ARGS)
 
 bench-schedules: $(READY) ## the figures of schedules beside croniter, cronsim and APScheduler (ARGS="--rounds 3")
 	@$(VENV)/bin/python -m bench.schedules $(ARGS)

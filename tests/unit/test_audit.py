@@ -253,3 +253,14 @@ def test_what_keeps_a_job_from_being_decided_is_told_with_what_is_overdue() -> N
     job = replace(ledger(WHOLE[:3], cursor=3), standing="the job is quarantined")
     (overdue, _) = audit_job(job, WINDOW).differences
     assert overdue.detail == "undecided for longer than the grace of 60 s; the job is quarantined"
+
+
+def test_a_claim_at_another_instant_than_its_tick_is_no_decision_of_it() -> None:
+    moved = [*WHOLE[:4], claim(5.25), *WHOLE[5:]]
+    assert verdicts(ledger(moved)) == {Verdict.MISSING: 1, Verdict.UNEXPECTED: 1}
+
+
+def test_claims_where_no_revision_was_in_force_are_unexpected() -> None:
+    revisions = [revision(1, START, at(3)), revision(2, at(6), at(9))]
+    claims = [claim(m, number=1 if m <= 3 else 2) for m in (1, 2, 3, 5, 7, 8, 9, 10)]
+    assert verdicts(ledger(claims, revisions=revisions)) == {Verdict.UNEXPECTED: 2}
