@@ -36,6 +36,13 @@ def add_zone_data(version: str, packed: bytes) -> None:
         add_zone(zone_of(name, version), files[place])
 
 
+def with_zone_data(schedule_text: str, version: str) -> str:
+    """A stored schedule as that version's zone data has it (``add_zone_data``)."""
+    spec = json.loads(schedule_text)
+    zone = str(spec.get("timezone") or "UTC")
+    return json.dumps({**spec, "timezone": zone if zone == "UTC" else zone_of(zone, version)}, sort_keys=True)
+
+
 def zone_of(name: str, version: str) -> str:
     """The name under which a zone of that version's data is known here."""
     return name if version == zone_data_version() else f"{name}@{version}"

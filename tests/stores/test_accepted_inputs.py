@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from sexton.audit_findings import Verdict
 from sexton.errors import MovedOn
 from sexton.inputs import own_inputs
 from sexton.jobs import JobDefinition
+from sexton.schedule_specs import schedule_from_spec
+from sexton.store.ledger_snapshot import audit_ledger
 from sexton.store.protocol import ChangeKind, JobChange, JobRow, Store
 from sexton.targets import CommandTarget
+from sexton.zone_files import add_zone_data, zone_of
 from tests.support.command_line import CommandLine
-from tests.support.leader_scene import batch, create, lead, read, rows
+from tests.support.leader_scene import batch, create, lead, read, rows, set_columns
 from tests.support.zone_data import zone_data_with
 
 OLDER = "0000b"
@@ -92,3 +96,25 @@ def test_what_changed_since_it_was_shown_is_accepted_by_nobody(
     with pytest.raises(MovedOn):
         store.restores.accept_inputs(seen, HERE, {berlin.job_id}, "ops")
     assert len(rows(ledger_url, "inputs")) == 2
+
+
+def test_the_audit_judges_each_interval_by_its_own_zone_data(store: Store, ledger_url: str) -> None:
+    """Where the ledger holds it; else it says that the inputs have changed."""
+    version, inputs_id = "0000c", f"0000c/{HERE.engine}/{HERE.holidays}"
+    store.terms.enroll("database:", inputs_id, version, HERE.engine)
+    store.restores.keep_zone_data(version, zone_data_with({"Europe/Berlin": "Asia/Tokyo"}))
+    term = lead(store)
+    (job,) = create(store, nightly("berlin", "Europe/Berlin"))
+    since = job.at - timedelta(days=3)
+    for table, column in (("cursors", "at"), ("revisions", "in_force_since")):
+        set_columns(ledger_url, table, {"job_id": job.job_id}, **{column: since})
+    add_zone_data(version, store.restores.zone_data(version) or b"")
+    spec = {**json.loads(job.revisions[-1].schedule), "timezone": zone_of("Europe/Berlin", version)}
+    ticks = list(schedule_from_spec(spec).between(since, store.now()))
+    assert len(ticks) == 3
+    assert store.ticks.commit(batch(store, term, [(read(store, job.job_id), ticks)])).moved == 1
+    store.restores.accept_inputs(store.restores.inputs(), HERE, {job.job_id}, "ops")
+    report = audit_ledger(store, since)
+    assert (report.is_clean, report.due) == (True, 3), report.differences
+    assert set_columns(ledger_url, "zone_data", {"version": version}, version="another") == 1
+    assert audit_ledger(store, since).count(Verdict.INPUTS_CHANGED) == 1

@@ -28,7 +28,8 @@ from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import Schedule
 from sexton.store.ledger_columns import JobRange, read_claims, read_skips
 from sexton.store.protocol import Store
-from sexton.store.tables import cluster, cursors, jobs, pauses, revisions
+from sexton.store.tables import cluster, cursors, jobs, pauses, revisions, zone_data
+from sexton.zone_files import add_zone_data, with_zone_data
 
 _JOBS = 500  # whose revisions are in memory at once
 _AHEAD = timedelta(days=36_525)  # claims are read up to now and this: beyond the cursor none should be
@@ -43,7 +44,8 @@ def audit_ledger(
 ) -> AuditReport:
     """Judge every job in ``(after, upto]``, ``upto`` at most (and by default) the database's now.
 
-    With this process's zone data and tick engine; revisions computed with others are said to be, not judged.
+    With this process's tick engine and public holidays, and the zone data that each revision was computed with, where
+    the ledger holds it; revisions computed with others are said to be, not judged.
     Raises ``DatabaseUnreachable``.
     """
     now = store.now()
@@ -72,10 +74,21 @@ def job_ledgers(connection: Connection, window: Window, standing: str = "") -> I
 
     ``standing``: what keeps the ticks of all jobs from being decided.
     """
-    last = 0
+    last, older = 0, _older_zone_data(connection)
     while some := _next_jobs(connection, last):
         last = some[-1].job_id
-        yield from _ledgers_of(connection, some, window, standing)
+        yield from _ledgers_of(connection, some, window, standing, older)
+
+
+def _older_zone_data(connection: Connection) -> frozenset[str]:
+    """The other versions of zone data that revisions were computed with and the ledger holds: known here from now."""
+    found = connection.execute(select(revisions.c.inputs_id).distinct()).scalars()
+    versions = {inputs_id.partition("/")[0] for inputs_id in found} - {own_inputs().zone_data, ""}
+    kept = connection.execute(select(zone_data.c.version, zone_data.c.files).where(zone_data.c.version.in_(versions)))
+    held = {row.version: row.files for row in kept}
+    for version, files in held.items():
+        add_zone_data(version, files)
+    return frozenset(held)
 
 
 def _next_jobs(connection: Connection, after: int) -> Sequence[Any]:
@@ -88,7 +101,9 @@ def _next_jobs(connection: Connection, after: int) -> Sequence[Any]:
     ).all()
 
 
-def _ledgers_of(connection: Connection, some: Sequence[Any], window: Window, standing: str) -> Iterator[JobLedger]:
+def _ledgers_of(
+    connection: Connection, some: Sequence[Any], window: Window, standing: str, older: frozenset[str]
+) -> Iterator[JobLedger]:
     """The ledgers of these jobs, which follow one another by their ids."""
     first, last = some[0].job_id, some[-1].job_id
     wanted = JobRange(first, last, micros_of(window.after), micros_of(window.upto + _ahead_of(window)))
@@ -111,7 +126,7 @@ def _ledgers_of(connection: Connection, some: Sequence[Any], window: Window, sta
             job_id=row.job_id,
             name=row.name,
             cursor=row.at,
-            revisions=tuple(_revision(one) for one in revisions_of.get(row.job_id, ())),
+            revisions=tuple(_revision(one, older) for one in revisions_of.get(row.job_id, ())),
             open_pause_since=paused_since.get(row.job_id),
             claims=columns if claimed == row.job_id else _NO_CLAIMS,
             skips=skips_of.get(row.job_id, _NO_SKIPS),
@@ -137,14 +152,19 @@ def _revisions(connection: Connection, first: int, last: int) -> dict[int, list[
 _REVISION_COLUMNS = ("job_id", "revision", "schedule", "firing", "in_force_since", "in_force_until", "inputs_id")
 
 
-def _revision(row: Row[Any]) -> AuditedRevision:
+def _revision(row: Row[Any], older: frozenset[str]) -> AuditedRevision:
+    here = own_inputs()
+    inputs_id = row.inputs_id or here.inputs_id  # empty until a first node starts: nothing is computed yet
+    schedule, (version, _, rest) = row.schedule, inputs_id.partition("/")
+    if version in older:
+        schedule, inputs_id = with_zone_data(schedule, version), f"{here.zone_data}/{rest}"
     return AuditedRevision(
         revision=row.revision,
-        schedule=_schedule(row.schedule),
+        schedule=_schedule(schedule),
         since=row.in_force_since,
         until=row.in_force_until,
         grace=_grace(row.firing),
-        inputs_id=row.inputs_id or own_inputs().inputs_id,  # empty until a first node starts: nothing is computed yet
+        inputs_id=inputs_id,
     )
 
 

@@ -213,7 +213,7 @@ def _raceless(overview: Overview) -> list[Alarm]:
     if not living_nodes:
         todo = "no node lives: start `sexton scheduler`"
     elif not any(node.inputs_id == overview.inputs_id for node in living_nodes):
-        todo = "no node has the cluster's inputs: `sexton cluster`"
+        todo = "no node has the cluster's inputs: `sexton inputs`"
     return [Alarm(f"NO RACER: {silent}; no tick is decided", todo)]
 
 
@@ -228,7 +228,7 @@ def _who_may_lead(overview: Overview) -> str:
     if not others:
         return "no node lives: start `sexton scheduler`"
     if not any(node.inputs_id == overview.inputs_id for node in others):
-        return "no node has the cluster's inputs: `sexton cluster`"
+        return "no node has the cluster's inputs: `sexton inputs`"
     found = servers([node for node in others if node.age <= NODE_SILENCE])
     if uses_zookeeper(overview) and found and not has_quorum(found):
         after = duration(settings_from_rows(overview.settings).failover_database_after)
