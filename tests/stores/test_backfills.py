@@ -191,6 +191,25 @@ def test_what_moved_elsewhere_does_not_stop_a_backfill(store: Store, ledger_url:
     assert differences(store) == []
 
 
+def test_a_record_that_grew_or_was_answered_meanwhile_is_read_again(store: Store, ledger_url: str) -> None:
+    """A leader lets the record of a pause grow, an operator answers a proposal: neither changes the job."""
+    term = lead(store)
+    job = old_job(store, ledger_url)
+    decide(store, term, job, 58, [skip(job, 0, 58, SkipReason.PAUSED)])
+    begin, end = job.at + MINUTE, job.at + 5 * MINUTE
+    plan = read_backfill(store, job.job_id, begin, end)
+    now = read(store, job.job_id)
+    decide(store, term, now, 1, [skip(job, 0, 59, SkipReason.PAUSED)])
+    assert store.backfills.backfill(plan.resolution, "ana", "") is None
+    plan = read_backfill(store, job.job_id, begin, end)
+    set_columns(ledger_url, "skips", {"job_id": job.job_id}, resolved_at=store.now(), resolved_by="ben")
+    assert store.backfills.backfill(plan.resolution, "ana", "") is None
+    assert rows(ledger_url, "claims") == []
+    assert carry_out(store, plan, begin, end, "ana", "").count == 4
+    decide(store, term, read(store, job.job_id), 1, [skip(job, 59, 60)])
+    assert differences(store) == []
+
+
 def test_a_backfill_keeps_to_what_is_decided_and_known(store: Store, ledger_url: str) -> None:
     term = lead(store)
     job = old_job(store, ledger_url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def change(store: Store, kind: ChangeKind, job_id: int, **values: object) -> Cha
     return done
 
 
-def paused_job(store: Store, url: str, term: int, minutes: int = 60, **keys: object) -> JobRow:
+def paused_job(store: Store, url: str, term: int, minutes: int = 60, **keys: Any) -> JobRow:
     """A job that was paused all the time, its ticks recorded up to now."""
     job = old_job(store, url, minutes=minutes, **keys)
     change(store, ChangeKind.PAUSE, job.job_id, why="storage moves")
