@@ -151,3 +151,22 @@ def test_a_result_counts_where_its_grant_came_along(
         )
         accepted = moved.grants.step(StepRequest(worker, ("default",), 0, LEASE, 10, results)).accepted
         assert accepted == {kept.token}
+
+
+def test_due_claims_of_all_jobs_are_held_where_they_are_more_than_the_limit(
+    postgres_server: PostgresServer, store: Store, postgres_ledger: str
+) -> None:
+    """A backup of the hour when many claims were written must not fire them all."""
+    term = lead(store)
+    (job,) = create(store, definition("a"))
+    ticks = ticks_after(job, 3)
+    claims = tuple(claim(job, tick, available_at=store.now(), start_by=None) for tick in ticks)
+    assert store.ticks.commit(batch(store, term, [(job, ticks)], claims=claims)).moved == 1
+    store.edits.set_setting("catch_up.hold_above", "2", "ops")
+    url = restore(postgres_server, store, postgres_ledger)
+    with closing(open_store(StoreOptions(url))) as moved:
+        settled = moved.restores.settle("n1")
+        assert settled is not None
+        assert settled.held == (("a", 3),)
+        (hold,) = moved.reads.holds()
+        assert (hold.job, hold.count, "may have run" in hold.reason) == ("a", 3, True)

@@ -261,7 +261,7 @@ class Planner:
                     cause=cause,
                     force_hold=force_hold or is_doubted,
                     hold_detail=MAY_HAVE_RUN_DETAIL if is_doubted else HOLD_ABOVE_DETAIL,
-                    punctual=punctual,
+                    punctual=timedelta(0) if is_doubted else punctual,
                 )
                 if force_hold or missed_pass is None or not plan.fired or not missed_pass.holds(fired + plan.fired):
                     return plan
