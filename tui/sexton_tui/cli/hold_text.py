@@ -101,7 +101,8 @@ def _by(who: str | None, at: datetime | None) -> str:
 def _drain(hold: HoldView) -> str:
     if hold.drain is None or hold.usual_run is None:
         return "not known: the job has no runs yet to tell by"
-    return f"about {_coarse(hold.drain)} if approved now, by its last runs of {rounded(hold.usual_run)}"
+    how_long = "less than 1s" if hold.drain < timedelta(seconds=1) else f"about {_coarse(hold.drain)}"
+    return f"{how_long} if approved now, by its last runs of {rounded(hold.usual_run)}"
 
 
 def _stretch(first: datetime, last: datetime) -> str:

@@ -275,7 +275,7 @@ def _row(hold: HoldView, now: datetime) -> dict[str, Any]:
     return {
         **row,
         "span": hold.span,
-        "drain": None if hold.drain is None else _in_seconds(hold.drain),
+        "drain": None if hold.drain is None else max(_in_seconds(hold.drain), timedelta(seconds=1)),
         "usual_run": None if hold.usual_run is None else _rounded(hold.usual_run),
         "waits": _in_seconds(now - hold.made_at) if is_open else None,
         "lapses_in": _in_seconds(max(hold.lapses_at - now, timedelta(0))) if is_open else None,
