@@ -12,6 +12,7 @@ from sexton.cluster_views import Halt, Overview
 from sexton.terms import ElectedBy
 from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
 from sexton_tui.console.core.lines import ALARM, WARNING
+from sexton_tui.console.core.needs import needs
 from sexton_tui.console.core.standing import Word, alarms, has_quorum, servers, word
 from tests.unit.test_console_needs import HEALTHY, NODE, NOW, SECOND, servers_seen
 
@@ -28,6 +29,7 @@ DOWN = tuple(
     replace(node, coordinator_servers=servers_seen("not serving", "refused", "refused"), coordinator_status=status)
     for node, status in zip(THREE.nodes, ("", "session 0x1a, not connected: no server answers", ""), strict=True)
 )
+RACE: dict[str, Any] = {"strategy": "race", "leader": None}
 
 
 def texts(overview: Overview, height: int | None = None) -> list[str]:
@@ -50,6 +52,8 @@ def texts(overview: Overview, height: int | None = None) -> list[str]:
         ({"heartbeat_age": 14 * SECOND, "settings": {"session": "10s"}}, Word.CONFIRMED),
         ({"heartbeat_age": 16 * SECOND, "settings": {"session": "10s"}}, Word.NO_LEADER),
         ({"heartbeat_age": 16 * SECOND, "confirmation": "degraded"}, Word.NO_LEADER),
+        ({"strategy": "race", "leader": None}, Word.RACING),
+        ({"strategy": "race", "leader": None, "heartbeat_age": 10.1 * SECOND}, Word.NO_RACER),
     ],
 )
 def test_one_word_says_who_leads(changed: dict[str, Any], expected: Word) -> None:
@@ -71,6 +75,22 @@ def test_one_word_says_who_leads(changed: dict[str, Any], expected: Word) -> Non
         ({"leader": None, "nodes": (replace(NODE, inputs_id="x"),)}, "NO LEADER", "no node has the cluster's inputs"),
         ({"leader": None, "nodes": DOWN[::2]}, "NO LEADER", "takes over after 30 s; mend ZooKeeper"),
         ({"heartbeat_age": 12 * SECOND, "nodes": (LEADER,)}, "sched-2 gives no sign of life for 12 s", "start `sexton"),
+        (
+            RACE | {"heartbeat_age": 12 * SECOND},
+            "NO RACER: no node gave a sign of racing for 12 s; no tick is decided",
+            "nodes live, and should race",
+        ),
+        (RACE | {"heartbeat_age": 12 * SECOND, "nodes": ()}, "NO RACER", "no node lives: start `sexton scheduler`"),
+        (
+            RACE | {"heartbeat_age": 12 * SECOND, "nodes": (replace(NODE, inputs_id="x"),)},
+            "NO RACER",
+            "no node has the cluster's inputs",
+        ),
+        (
+            RACE | {"nodes": (replace(NODE, role="racer", clock_jump=61 * SECOND),)},
+            "CLOCK IN DOUBT: the database's clock jumped by +1m01s; sched-1 decides nothing",
+            "`sexton clock accept`",
+        ),
         ({"is_halted": True}, "HALTED: no tick is decided, no claim granted", "ends it"),
         (
             {"is_halted": True, "halt": Halt(NOW, "ana@ops", "restoring a backup")},
@@ -282,3 +302,16 @@ def test_a_program_gets_the_word_the_alarms_and_each_nodes_view_of_each_server()
         "seen": {"sched-1": "silent", "sched-2": "follower", "sched-3": "follower"},
     }
     assert [alarm.text.split(":")[0] for alarm in record["alarms"]] == ["DEGRADED"]
+
+
+def test_a_race_has_no_alarm_and_says_what_it_costs() -> None:
+    racers = tuple(replace(NODE, name=name, role="racer") for name in ("one", "two"))
+    counters = {"race_attempts": 1234, "race_conflicts": 822, "race_ticks": 617}
+    racing = replace(THREE, **RACE, nodes=racers, counters=counters, leader_since=NOW - 60 * SECOND)
+    assert alarms(racing) == ()
+    assert needs(racing) == ()
+    head, beat, _, cost, *nodes = texts(racing)
+    assert head == f"racing  2 nodes  term {racing.term}  since 02:29:00"
+    assert beat.startswith("  no coordinator, beat ")
+    assert cost == "  2.0 attempts a tick: 1,234 attempts, 822 conflicts, 617 ticks"
+    assert [line[:5] for line in nodes] == ["\u25cf one", "\u25cf two"]  # and nothing of ZooKeeper's servers

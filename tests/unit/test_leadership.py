@@ -9,12 +9,13 @@ from datetime import timedelta
 import pytest
 
 from sexton.decisions import GrowingSkip, Interval, SkipReason
-from sexton.terms import Confirmation
+from sexton.terms import Confirmation, Strategy
 from sexton_scheduler.core.heartbeat_watch import HeartbeatWatch
 from sexton_scheduler.core.leadership import (
     Course,
     Force,
     Sighting,
+    campaigns,
     confirmation,
     course,
     ends_force,
@@ -28,6 +29,7 @@ from tests.support.planned_jobs import NOON, ago, job, revision
 
 FOLLOWER = Sighting(Standing.WAITING)
 LEADER = Sighting(Standing.ELECTED, is_leading=True)
+RACER = Sighting(Standing.OUT, strategy=Strategy.RACE, is_racing=True)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +66,18 @@ LEADER = Sighting(Standing.ELECTED, is_leading=True)
         (replace(LEADER, is_stopping=True), Course.HAND_OVER),
         (replace(LEADER, may_lead=False), Course.HAND_OVER),
         (replace(LEADER, is_stopping=True, is_superseded=True), Course.STEP_DOWN),
+        (replace(FOLLOWER, strategy=Strategy.RACE), Course.ENTER_RACE),
+        (replace(FOLLOWER, strategy=Strategy.RACE, standing=Standing.ELECTED), Course.ENTER_RACE),
+        (replace(FOLLOWER, strategy=Strategy.RACE, force=Force.ELSEWHERE), Course.ENTER_RACE),
+        (replace(FOLLOWER, strategy=Strategy.RACE, may_lead=False), Course.STAND_ASIDE),
+        (replace(FOLLOWER, strategy=Strategy.RACE, is_stopping=True), Course.STAND_ASIDE),
+        (RACER, Course.RACE),
+        (replace(RACER, may_lead=False), Course.LEAVE_RACE),
+        (replace(RACER, is_stopping=True), Course.LEAVE_RACE),
+        (replace(RACER, is_superseded=True), Course.LEAVE_RACE),
+        (replace(RACER, strategy=Strategy.LEADER, standing=Standing.ELECTED), Course.LEAVE_RACE),
+        (replace(LEADER, strategy=Strategy.RACE), Course.LEAD),  # until a statement says that its term is over
+        (replace(LEADER, strategy=Strategy.RACE, is_superseded=True), Course.STEP_DOWN),
     ],
 )
 def test_each_sighting_has_its_course(sighting: Sighting, expected: Course) -> None:
@@ -190,3 +204,19 @@ def test_a_cursor_that_moved_on_leaves_ended_revisions_and_pauses_behind() -> No
     warm = job(old, new, decided_upto=ago(minutes=9))
     (advanced,) = reconcile({7: warm}, [(7, 3, NOON)]).advanced
     assert [r.revision for r in advanced.revisions] == [2]
+
+
+def test_only_who_may_lead_where_somebody_leads_seeks_election() -> None:
+    """A racer that still races would win what it then gives up."""
+
+    def seeks(strategy: Strategy = Strategy.LEADER, force: Force = Force.NOWHERE, **changed: bool) -> bool:
+        known = {"is_racing": False, "may_lead": True, "is_stopping": False}
+        return campaigns(strategy, force, **(known | changed))
+
+    assert seeks()
+    assert seeks(force=Force.HERE)
+    assert not seeks(Strategy.RACE)
+    assert not seeks(force=Force.ELSEWHERE)
+    assert not seeks(is_racing=True)
+    assert not seeks(may_lead=False)
+    assert not seeks(is_stopping=True)
