@@ -264,10 +264,12 @@ def _skipped(facts: TickFacts, skip: SkipView) -> str:
 
 
 def _decider(facts: TickFacts) -> str | None:
-    """The operator of a manual claim, else the node that led under the term."""
+    """The operator of a manual claim or of a tick named not to run, else the node that led under the term."""
     if facts.claim is not None and facts.claim.origin is Origin.MANUAL:
         triggered = [event for event in facts.events if event.action == "job.triggered"]
         return triggered[-1].actor if triggered else None
+    if facts.claim is None and facts.named_by is not None:
+        return facts.named_by
     return None if facts.takeover is None else facts.takeover.node
 
 

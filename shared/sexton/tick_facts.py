@@ -105,6 +105,7 @@ class TickFacts:
     claim: ClaimView | None = None
     runs: tuple[RunView, ...] = ()
     skip: SkipView | None = None
+    named_by: str | None = None  # who asked for this one tick not to run
     proposal: ProposalFacts | None = None
     decisions: tuple[DecisionView, ...] = ()
     takeover: TakeoverView | None = None

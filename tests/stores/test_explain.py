@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, insert
 
 from sexton.claims import Origin, State
 from sexton.decisions import Cause, JobDecision, NewProposal, NewSkip, SkipReason
 from sexton.errors import NotFound
 from sexton.job_rules import RetryRules
+from sexton.store import tables
 from sexton.store.protocol import ChangeKind, JobChange, JobRow, RunResult, StepRequest, Store
 from sexton.tick_explanation import Answer, TickExplanation, explain
 from tests.support.leader_scene import (
@@ -140,6 +143,47 @@ def test_a_skipped_tick_is_told_with_its_record_and_the_sentence_of_the_pass(sto
     assert "one of 3 up to" in found.decided
     assert [(one.cause, one.reason) for one in found.decisions] == [(Cause.TAKEOVER, "every second, 3 missed")]
     assert explained(store, "bells", job.at).answer is not Answer.NOT_RUN  # a record begins after its `after`
+
+
+def test_a_tick_that_somebody_named_not_to_run_is_told_as_his(store: Store, ledger_url: str) -> None:
+    term = lead(store)
+    job = past_job(store, ledger_url)
+    (tick,) = ticks_after(job, 1)
+    skip = NewSkip(job.job_id, job.at, tick, 1, SkipReason.SKIPPED, "the printer is away", 1)
+    store.ticks.commit(batch(store, term, [], moves=(move(job, tick),), skips=(skip,)))
+    set_columns(ledger_url, "skips", {"job_id": job.job_id}, named_by="ana")
+    found = explained(store, "bells", tick)
+    assert (found.answer, found.node) == (Answer.NOT_RUN, "ana")
+    assert found.decided.startswith("skipped by ana under term 1 at ")
+
+
+def test_what_operators_did_to_a_tick_is_told_also_where_they_named_a_stretch(store: Store, ledger_url: str) -> None:
+    term = lead(store)
+    job = past_job(store, ledger_url)
+    first, second = ticks_after(job, 2)
+    store.ticks.commit(batch(store, term, [(job, [first, second])]))
+    store.operations.cancel(job.job_id, "ana", "paper jam", tick=first)
+    store.operations.rerun(job.job_id, first, "bob", "again")
+    details = [
+        ("job.backfilled", {"first": first.isoformat(), "last": first.isoformat()}),
+        ("cursor.set", {"from": job.at.isoformat(), "to": first.isoformat()}),
+        ("job.paused", {"scheduled_at": first.isoformat()}),
+        ("cursor.set", {"from": "nonsense", "to": 7}),
+    ]
+    engine = create_engine(ledger_url)
+    with engine.begin() as connection:
+        for action, detail in details:
+            values = {"at": first, "actor": "eve", "action": action, "job_id": job.job_id, "detail": json.dumps(detail)}
+            connection.execute(insert(tables.events).values(values))
+    engine.dispose()
+    acts = [(event.action, event.actor) for event in explained(store, "bells", first).acts]
+    assert acts == [
+        ("job.cancelled", "ana"),
+        ("job.rerun", "bob"),
+        ("job.backfilled", "eve"),
+        ("cursor.set", "eve"),
+    ]
+    assert explained(store, "bells", second).acts == ()
 
 
 def test_a_held_tick_names_its_proposal_and_what_came_of_it(store: Store, ledger_url: str) -> None:

@@ -26,13 +26,13 @@ from sexton.store.read_jobs import read_job_row
 from sexton.store.read_runs import claims_by, read_claim, read_claim_runs
 from sexton.store.read_takeovers import COUNTED, event_view, read_takeovers
 from sexton.tick_facts import ClusterFacts, ProposalFacts, RefusedWrite, RevisionFacts, TickFacts
-from sexton.tick_reasons import exact_text
 from sexton.views import ClaimView, DecisionView, EventView, PauseView, SkipView
 
 REFUSED = "run.refused"
 _AROUND = 10  # revisions to each side
-_ACTS = ("job.triggered", "job.cancelled", "job.rerun", "job.tick_skipped", "job.backfilled")
+_ACTS = ("job.triggered", "job.cancelled", "job.rerun", "job.backfilled", "claims.held", "cursor.set")
 _SEARCHED_EVENTS = 500
+_SEARCHED_SKIPS = 3  # a tick that somebody named lies before or in others
 _DECISIONS = 5
 _SECOND = timedelta(seconds=1)
 
@@ -42,7 +42,7 @@ def read_tick_facts(connection: Connection, now: datetime, name: str, instant: d
     job = read_job_row(connection, name)
     cluster = _cluster(connection, now)
     claim = read_claim(connection, job.job_id, instant)
-    skip = _skip(connection, job, instant)
+    skip, named_by = _skip(connection, job, instant)
     events = _events(connection, job.job_id, job.name, instant)
     term = claim.term if claim is not None else None if skip is None else skip.term
     cursor = connection.execute(select(tables.cursors.c.at).where(tables.cursors.c.job_id == job.job_id)).scalar()
@@ -61,6 +61,7 @@ def read_tick_facts(connection: Connection, now: datetime, name: str, instant: d
         claim=claim,
         runs=() if claim is None else read_claim_runs(connection, job.job_id, instant),
         skip=skip,
+        named_by=named_by,
         proposal=_proposal(connection, job.job_id, instant),
         decisions=_decisions(connection, job, instant),
         takeover=None if term is None else next(iter(read_takeovers(connection, 1, term)), None),
@@ -186,19 +187,23 @@ def _pause(connection: Connection, job_id: int, instant: datetime) -> PauseView 
 # --- the decision ---------------------------------------------------------------------------------
 
 
-def _skip(connection: Connection, job: Any, instant: datetime) -> SkipView | None:
+def _skip(connection: Connection, job: Any, instant: datetime) -> tuple[SkipView | None, str | None]:
+    """The skip record that holds the instant, and who named its one tick, if somebody did."""
     table = tables.skips
-    row = connection.execute(
+    rows = connection.execute(
         select(table)
         .where(table.c.job_id == job.job_id, table.c.after < instant)
         .order_by(table.c.after.desc())
-        .limit(1)
-    ).one_or_none()
-    if row is None or row.upto < instant:
-        return None
+        .limit(_SEARCHED_SKIPS)
+    ).all()
+    row = next((row for row in rows if row.upto >= instant), None)
+    return (None, None) if row is None else (_skip_view(row, job.name), row.named_by)
+
+
+def _skip_view(row: Row[Any], job: str) -> SkipView:
     return SkipView(
         job_id=row.job_id,
-        job=job.name,
+        job=job,
         after=row.after,
         upto=row.upto,
         count=row._mapping["count"],
@@ -306,18 +311,24 @@ def _events(connection: Connection, job_id: int, name: str, instant: datetime) -
 
 
 def _is_of(event: EventView, instant: datetime) -> bool:
-    named = event.detail.get("scheduled_at") or event.detail.get("tick")
-    ticks = event.detail.get("ticks")
+    """Whether an event names the tick, lists it, or speaks of a stretch that holds it."""
+    detail = event.detail
+    ticks = detail.get("ticks")
     listed = ticks if isinstance(ticks, Sequence) and not isinstance(ticks, str) else ()
-    wanted = exact_text(instant)
-    return wanted in listed or (isinstance(named, str) and _is_same(named, instant))
+    if any(_instant(text) == instant for text in (detail.get("scheduled_at"), *listed)):
+        return True
+    first, last = _instant(detail.get("first")), _instant(detail.get("last"))
+    if first is not None and last is not None:
+        return first <= instant <= last
+    after, upto = _instant(detail.get("from")), _instant(detail.get("to"))
+    return after is not None and upto is not None and min(after, upto) < instant <= max(after, upto)
 
 
-def _is_same(text: str, instant: datetime) -> bool:
+def _instant(text: object) -> datetime | None:
     try:
-        return datetime.fromisoformat(text) == instant
-    except (ValueError, TypeError):
-        return False
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def _refused(event: EventView) -> RefusedWrite:
