@@ -36,12 +36,12 @@ from sexton_worker.loop import WorkerLoop, WorkerSettings
 
 BEAT_ANSWERS_WITHIN = 5.0
 # Seconds between calls of a duty, times this, so that a simulated hour takes less than a second.
-DUTY_STRETCH = 30.0
-LONGEST_BREAK = 90.0  # between two successful duties; stretched likewise
+DUTY_STRETCH = 60.0
+LONGEST_BREAK = 180.0  # between two successful duties; stretched likewise
 POLL = timedelta(seconds=60)
-HEARTBEAT_PAUSE = 5.0
+HEARTBEAT_PAUSE = 7.5
 SLOTS = 8
-LOOK = timedelta(seconds=5)
+LOOK = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
