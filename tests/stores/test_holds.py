@@ -349,3 +349,22 @@ def test_claims_that_are_held_while_the_proposal_is_answered_make_another(
     (hold,) = store.reads.holds()
     assert (hold.count, hold.first, hold.last) == (2, ticks[0], ticks[-1])
     assert_decided_once(store, job.at)
+
+
+def test_an_approval_that_meets_a_pause_waits_for_it_and_is_blocked(
+    store: Store, open_another: Callable[..., Store], ledger_url: str
+) -> None:
+    """It locks the job's row as edits do: no approved tick slips past a pause that is being made."""
+    if not ledger_url.startswith("postgresql"):
+        pytest.skip("on SQLite one writes after the other")
+    job = hold_gap(store, ledger_url, lead(store))
+    before = approval(store, 1)
+    with psycopg.connect(ledger_url.replace("+psycopg", "")) as pausing, ThreadPoolExecutor(1) as pool:
+        pausing.execute("UPDATE jobs SET paused_at = clock_timestamp() WHERE job_id = %s", [job.job_id])
+        approving = pool.submit(lambda: open_another(application="sexton approves").holds.approve(before, "ana"))
+        waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'sexton approves' AND wait_event_type = 'Lock'"
+        with psycopg.connect(ledger_url.replace("+psycopg", ""), autocommit=True) as watching:
+            eventually(lambda: watching.execute(waits).fetchone(), 60, "the approval to wait for the job")
+        pausing.commit()
+        assert approving.result(60).is_paused
+    assert {one.blocked for one in rows(ledger_url, "claims")} == {True}
