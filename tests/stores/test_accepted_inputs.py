@@ -92,7 +92,8 @@ def test_what_changed_since_it_was_shown_is_accepted_by_nobody(
         store.restores.accept_inputs(seen, HERE, {berlin.job_id}, "ops")
     assert store.terms.cluster().inputs_id == BEFORE
     seen = store.restores.inputs()
-    store.restores.accept_inputs(seen, HERE, {berlin.job_id}, "ops")
+    store.restores.accept_inputs(seen, HERE, set(), "ops")  # as if no tick differed
+    assert {row.inputs_id for row in rows(ledger_url, "revisions", in_force_until=None)} == {HERE.inputs_id}
     with pytest.raises(MovedOn):
         store.restores.accept_inputs(seen, HERE, {berlin.job_id}, "ops")
     assert len(rows(ledger_url, "inputs")) == 2

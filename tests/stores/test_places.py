@@ -48,6 +48,8 @@ def test_a_restored_ledger_refuses_its_leader_and_its_workers_until_it_is_settle
     postgres_server: PostgresServer, store: Store, postgres_ledger: str
 ) -> None:
     """Invariants 3 and 4: by conditions in the statements; the old numbers are never given again."""
+    store.terms.enroll("database:", "2026b/1/0.109", "2026b", 1)
+    assert store.terms.cluster().place  # recorded when a node starts, whoever leads or races
     term = lead(store)
     (job,) = create(store, definition("a"))
     worker = store.grants.register("w", "vm", "0.1.0", 1, ["default"], 4)

@@ -63,6 +63,9 @@ _ADOPT_REVISIONS = """
 UPDATE revisions SET inputs_id = c.inputs_id FROM cluster c WHERE c.id = 1 AND revisions.inputs_id = ''
 """
 
+# Where the ledger is, for the day when it is found elsewhere. A standby has no place yet, and takes no writes.
+_RECORD_PLACE = f"UPDATE cluster SET place = {place_of()} WHERE id = 1 AND place = ''"  # noqa: S608 - constants
+
 # `patience` stands before the lock: the UPDATE cannot start without its row.
 _TAKE = f"""
 WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', '1000', true) AS milliseconds),
@@ -224,6 +227,7 @@ class PostgresTerms:
             state = self.cluster()
         with self._connection.autocommit() as connection:
             connection.execute(_ADOPT_REVISIONS)
+            connection.execute(_RECORD_PLACE)
         check_coordinator(state, coordinator)
         return state
 
