@@ -134,7 +134,7 @@ def _copied(value: object) -> str:
 def audit(url: str, what: str, ticks: int) -> None:
     """Audit it in a process of its own, and show what that took."""
     done = subprocess.run(
-        [sys.executable, "-c", _AUDIT, url, END.isoformat()], check=True, capture_output=True, text=True
+        [sys.executable, "-c", _AUDIT, url, END.isoformat()], check=True, stdout=subprocess.PIPE, text=True
     )
     told = json.loads(done.stdout)
     assert told["differences"] == 0, told

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
@@ -31,7 +32,8 @@ from sexton.store.protocol import Store
 from sexton.store.tables import cluster, cursors, jobs, pauses, revisions, zone_data
 from sexton.zone_files import add_zone_data, with_zone_data
 
-_JOBS = 500  # whose revisions are in memory at once
+_JOBS = 200  # whose revisions are in memory at once
+_ANSWER_SECONDS = 120.0
 _AHEAD = timedelta(days=36_525)  # claims are read up to now and this: beyond the cursor none should be
 _NO_CLAIMS, _NO_SKIPS = ClaimColumns(), SkipColumns()
 
@@ -49,9 +51,7 @@ def audit_ledger(
     Raises ``DatabaseUnreachable``.
     """
     now = store.now()
-    with store.reads.snapshot() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SET LOCAL statement_timeout = 0"))  # each wait for an answer has its own limit
+    with store.reads.snapshot() as connection, _patiently(connection):
         head = connection.execute(select(cluster.c.pruned_before, cluster.c.halted)).one()
         window = Window(
             after=after,
@@ -67,6 +67,22 @@ def audit_ledger(
             if progress is not None and report.jobs % _JOBS == 0:
                 progress(report.jobs, total, report)
         return report
+
+
+@contextmanager
+def _patiently(connection: Connection) -> Iterator[None]:
+    """A busy server may sort for long before a first row comes."""
+    if connection.dialect.name != "postgresql":
+        yield
+        return
+    connection.execute(text("SET LOCAL statement_timeout = 0"))
+    driver: Any = connection.connection.driver_connection
+    usual = driver.answer_within
+    driver.answer_within = max(usual, _ANSWER_SECONDS)
+    try:
+        yield
+    finally:
+        driver.answer_within = usual
 
 
 def job_ledgers(connection: Connection, window: Window, standing: str = "") -> Iterator[JobLedger]:
