@@ -148,10 +148,10 @@ class PostgresPauses:
             connection.execute(_END_PAUSE, end)
             _write_decision(connection, resolution)
 
+        why = "" if resolution.decision is None else resolution.decision.reason
+        change = JobChange(ChangeKind.RESUME, job_id, why=why, with_all=with_all)
         try:
-            (done,) = self._edits.edit_also(
-                [JobChange(ChangeKind.RESUME, job_id, with_all=with_all)], actor, None, also
-            )
+            (done,) = self._edits.edit_also([change], actor, None, also)
         except LedgerMoved:
             drawn.give_back(self._connection)
             return None

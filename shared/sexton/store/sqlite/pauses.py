@@ -139,10 +139,10 @@ class SqlitePauses:
             if resolution.decision is not None:
                 connection.execute(_DECIDE, {"now": now, **_in_micros(decision_values(resolution.decision))})
 
+        why = "" if resolution.decision is None else resolution.decision.reason
+        change = JobChange(ChangeKind.RESUME, job_id, why=why, with_all=with_all)
         try:
-            (done,) = self._edits.edit_also(
-                [JobChange(ChangeKind.RESUME, job_id, with_all=with_all)], actor, None, also
-            )
+            (done,) = self._edits.edit_also([change], actor, None, also)
         except LedgerMoved:
             return None
         return done
