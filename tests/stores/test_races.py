@@ -12,11 +12,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
 from sexton.claims import Origin
 from sexton.decisions import Cause, CommitResult, CursorMove, JobDecision, TickBatch
 from sexton.races import PassShare, RaceCounts, RacePass
 from sexton.store import open_store
+from sexton.store.postgres import strategy
 from sexton.store.protocol import JobRow, Store, StoreOptions
 from sexton.terms import Confirmation, ElectedBy, NodeReport, Strategy
 from tests.support.leader_scene import (
@@ -32,6 +34,7 @@ from tests.support.leader_scene import (
     set_columns,
     ticks_after,
 )
+from tests.support.waiting import eventually
 
 HOLD_ABOVE = 10
 NODE = NodeReport("n1", "here", "0.2.0", 7, "racer", None, "", 0, 0, 0, None, "2026b/1")
@@ -292,10 +295,55 @@ def other(postgres_ledger: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 @pytest.fixture
+def aside() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+@pytest.fixture
 def postgres_store(postgres_ledger: str) -> Iterator[Store]:
     store = open_store(StoreOptions(postgres_ledger))
     yield store
     store.close()
+
+
+@pytest.mark.parametrize("ends_by", ["halt", "strategy"])
+def test_a_halt_and_a_switch_return_when_no_racers_statement_is_under_way(
+    postgres_store: Store,
+    other: psycopg.Connection[Any],
+    aside: ThreadPoolExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+    ends_by: str,
+) -> None:
+    """A racer reads the cluster row without a lock: what had begun before may go on for a moment."""
+    monkeypatch.setattr(strategy, "_AWAIT_SECONDS", 60.0)
+    race(postgres_store)
+    (job,) = create(postgres_store, definition("a"))
+    with contextlib.closing(psycopg.connect(other.info.dsn, password=other.info.password or None)) as blocking:
+        blocking.execute("SELECT * FROM cursors WHERE job_id = %s FOR UPDATE", [job.job_id])
+        statement = aside.submit(other.execute, "SELECT 1 FROM cursors FOR UPDATE")
+        order = list[str]()
+        statement.add_done_callback(lambda _: order.append("statement"))
+        wait_for_lock(postgres_store, other.info.backend_pid)
+        release = threading.Timer(0.3, blocking.rollback)
+        release.start()
+        if ends_by == "halt":
+            postgres_store.edits.halt("alice", "a restore")
+        else:
+            postgres_store.edits.set_setting("strategy", "leader", "alice")
+        order.append("change")
+        release.join()
+    statement.result(60)
+    assert order == ["statement", "change"]
+
+
+def wait_for_lock(store: Store, pid: int) -> None:
+    def is_waiting() -> bool:
+        with store.reads.snapshot() as connection:
+            query = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid AND wait_event_type = 'Lock'")
+            return bool(connection.execute(query, {"pid": pid}).scalar())
+
+    eventually(is_waiting, within=60, what="the statement waits")
 
 
 def test_what_another_racer_holds_is_passed_by(postgres_store: Store, other: psycopg.Connection[Any]) -> None:

@@ -1,7 +1,7 @@
 """What operators change about the cluster as a whole, on PostgreSQL: halt, a forced leader, an accepted clock.
 
 A change of the halt locks the cluster row, and so waits for the commit that is under way: after it returns, the next
-one sees it.
+one sees it. Racers lock no cluster row: what they have under way is waited for after the halt (``strategy``).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from sexton.cluster_views import Halt
+from sexton.store.postgres import strategy
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS
 from sexton.store.postgres.terms import CAN_BE_FORCED
@@ -86,7 +87,9 @@ def halt(store: PostgresConnection, actor: str, reason: str) -> HaltChange:
         assert row is not None  # noqa: S101 - the migration makes the row and nothing deletes it
         return HaltChange(True, Halt(row[0], actor, reason))
 
-    return store.retrying(attempt, "halting the cluster")
+    change = store.retrying(attempt, "halting the cluster")
+    strategy.await_racers(store)
+    return change
 
 
 def lift_halt(store: PostgresConnection, actor: str) -> HaltChange:

@@ -46,6 +46,7 @@ WITH held AS MATERIALIZED (
 SELECT term FROM switched
 """
 _NOW = "SELECT clock_timestamp()"
+# A leader's commit holds the cluster row, and was waited for there: there is none before this.
 _UNDER_WAY = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'sexton scheduler%%'
