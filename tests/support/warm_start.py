@@ -217,6 +217,7 @@ class _Original:
                 request, files = _read_request(connection)
                 pid = os.fork()
                 if pid == 0:
+                    looking.close()  # a cycle: else collected late, it would close whatever has its number by then
                     self._become(request, files)
                     return request
                 for file in files:
