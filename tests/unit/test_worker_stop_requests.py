@@ -6,10 +6,11 @@ from __future__ import annotations
 import pytest
 
 from sexton.claims import State
-from sexton.errors import YoungerFormat
+from sexton.job_formats import FORMAT
 from sexton_worker.core.runs import StopReason
 from sexton_worker.heartbeat import HeartbeatLoop
-from sexton_worker.loop import FOR_YOUNGER, GIVEN_BACK
+from sexton_worker.loop import GIVEN_BACK
+from sexton_worker.starts import FOR_YOUNGER
 from tests.support.runs import a_grant
 from tests.support.worker_bench import Bench
 
@@ -116,14 +117,12 @@ def test_a_worker_that_drains_gives_back_at_once_what_has_not_begun(bench: Bench
 
 
 def test_a_job_of_a_younger_format_is_left_to_younger_workers(bench: Bench) -> None:
-    def raise_younger(keys: object) -> object:
-        raise YoungerFormat("job 'payroll' has the format 9, and this Sexton knows 2")
-
-    bench.grants.recipes = raise_younger  # type: ignore[assignment,method-assign]  # as recipe_from_text does
+    younger = '{"format": 9, "name": "payroll"}'
+    bench.grants.definitions = lambda keys: dict.fromkeys(keys, younger)  # type: ignore[method-assign]
     bench.give(1)
     bench.work(2)
     (result,) = bench.grants.results
     assert (result.outcome, result.uses_retry) == (State.READY, False)
     assert result.retry_at is not None
     assert result.retry_at >= bench.clock.wall() + FOR_YOUNGER
-    assert result.error == "given back: job 'payroll' has the format 9, and this Sexton knows 2"
+    assert result.error == f"given back: job 'payroll' has the format 9, and this Sexton knows {FORMAT}"
