@@ -125,4 +125,5 @@ def test_a_job_of_a_younger_format_is_left_to_younger_workers(bench: Bench) -> N
     assert (result.outcome, result.uses_retry) == (State.READY, False)
     assert result.retry_at is not None
     assert result.retry_at >= bench.clock.wall() + FOR_YOUNGER
-    assert result.error == f"given back: job 'payroll' has the format 9, and this Sexton knows {FORMAT}"
+    known = f"this Sexton knows {FORMAT}; install the younger Sexton here too"
+    assert result.error == f"given back: job 'payroll' has the format 9, and {known}"
