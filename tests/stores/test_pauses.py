@@ -102,6 +102,17 @@ def test_more_than_hold_above_is_held_whatever_the_policy(store: Store, ledger_u
     assert differences(store) == []
 
 
+def test_what_one_request_fires_of_several_jobs_counts_together(store: Store, ledger_url: str) -> None:
+    term = lead(store)
+    store.edits.set_setting("catch_up.hold_above", "5", "ana")
+    rules = missed(MissedPolicy.ALL, max=3)
+    jobs = [paused_job(store, ledger_url, term, name=name, missed=rules) for name in ("one", "two")]
+    first = resume_missed(store, jobs[0].job_id, "ana")
+    second = resume_missed(store, jobs[1].job_id, "ana", fired_before=first.fired)
+    assert (first.fired, second.fired, second.held) == (3, 0, 3)
+    assert differences(store) == []
+
+
 def test_what_nobody_recorded_in_a_pause_is_left_to_the_leader(store: Store, ledger_url: str) -> None:
     """The pause ends at the cursor: the leader decides the rest by policy, and `latest` fires once in all."""
     term = lead(store)
