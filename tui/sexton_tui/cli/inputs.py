@@ -38,8 +38,8 @@ _FRESH = timedelta(seconds=15)  # a node that reported within this lives
 _NODE_COLUMNS = ("node", "role", Column("inputs_id", "inputs"), "may_lead")
 _JOB_COLUMNS = (
     Column("job", folds=True),
-    Column("vanish", "ticks that vanish", gives_way=1),
-    Column("appear", "ticks that appear", gives_way=2),
+    Column("vanishes", "first to vanish", gives_way=1),
+    Column("appears", "first to appear", gives_way=2),
     Column("ahead", "claims ahead", align="right", gives_way=3, usual="0"),
     Column("why", is_note=True),
 )
@@ -138,7 +138,8 @@ def _tell(stand: InputsStand, here: Inputs, rows: list[dict[str, Any]], able: li
     print(f"{stand.inputs_id} is the cluster's, {here.inputs_id} this machine's (zone data / tick engine / holidays)")
     if rows:
         print(f"the ticks of {counted(len(rows), 'job')} of {len(stand.jobs)} differ:")
-        print_rows(rows, Output.TABLE, _JOB_COLUMNS)
+        firsts = [{**row, "vanishes": _first(row["vanish"]), "appears": _first(row["appear"])} for row in rows]
+        print_rows(firsts, Output.TABLE, _JOB_COLUMNS)
     else:
         print(f"the ticks of all {counted(len(stand.jobs), 'job')} are the same with both for a year to come")
     if not able:
@@ -183,6 +184,10 @@ def _living(overview: Overview) -> list[dict[str, Any]]:
         for node in overview.nodes
         if node.age <= _FRESH
     ]
+
+
+def _first(ticks: list[datetime]) -> datetime | None:
+    return ticks[0] if ticks else None
 
 
 def _job_row(one: _Changed) -> dict[str, Any]:
