@@ -118,7 +118,7 @@ def test_a_worker_that_drains_gives_back_at_once_what_has_not_begun(bench: Bench
 
 def test_a_job_of_a_younger_format_is_left_to_younger_workers(bench: Bench) -> None:
     younger = '{"format": 9, "name": "payroll"}'
-    bench.grants.definitions = lambda keys: dict.fromkeys(keys, younger)  # type: ignore[method-assign]
+    bench.grants.definitions = lambda keys: dict.fromkeys(keys, younger)  # type: ignore[method-assign]  # of a fake
     bench.give(1)
     bench.work(2)
     (result,) = bench.grants.results
