@@ -23,6 +23,7 @@ from apscheduler.executors.pool import BasePoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
 import sexton
+from sexton.alert_settings import AlertSettings
 from sexton.clock import Clock, SystemClock
 from sexton.ending_signals import Endings, ending_signals
 from sexton.errors import DatabaseUnreachable
@@ -33,11 +34,12 @@ from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
 from sexton.store.schema import check_job_format, check_schema
 from sexton.zone_files import packed_zone_data
+from sexton_scheduler.alerting import AlertThreads, watch_duty
 from sexton_scheduler.election import DATABASE, check_coordinator, make_candidate
 from sexton_scheduler.election.candidate import NodeIdentity
 from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.heartbeat import HeartbeatLoop
-from sexton_scheduler.housekeeping import DUTIES, Housekeeper, perform
+from sexton_scheduler.housekeeping import DUTIES, Duty, Housekeeper, perform
 from sexton_scheduler.loop import LoopOptions, NodeLoop
 from sexton_scheduler.node_state import NodeState
 
@@ -54,6 +56,7 @@ class NodeOptions:
     name: str = ""  # HOST-PID where empty
     poll: timedelta = timedelta(seconds=5)
     access: CoordinatorAccess = field(default_factory=CoordinatorAccess)
+    alerts: AlertSettings = field(default_factory=AlertSettings)
 
 
 class Node:
@@ -87,7 +90,8 @@ class Node:
         )
         self._heartbeat = HeartbeatLoop(self._beat_store, clock, self.state)
         self._keeping_thread = ThreadPoolExecutor(1, thread_name_prefix="sexton housekeeping")
-        self._keeping = _keeping(self._keeper, self._keeping_thread)
+        self._keeping = _keeping(self._keeper, self._keeping_thread, watch_duty(options.alerts))
+        self._alerting = AlertThreads(options.alerts, clock, self.state, name, lambda: _open(options, f"{name} alerts"))
         self._looping = threading.Thread(target=self._run_loop, name="sexton loop", daemon=True)
         self._beating = threading.Thread(target=self._run_heartbeat, name="sexton heartbeat", daemon=True)
         self._at_end: Callable[[], None] = lambda: None
@@ -98,11 +102,13 @@ class Node:
         self._at_end = at_end
         self._keeping.start()
         self._beating.start()
+        self._alerting.start()
         self._looping.start()
 
     def stop(self) -> None:
         """Hand over, if leading, and end."""
         self.state.stop()
+        self._alerting.wake()
 
     def join(self, seconds: float | None = None) -> bool:
         """Wait for the end; whether it came."""
@@ -123,6 +129,7 @@ class Node:
             self.fault = fault
         finally:
             self.state.stop()
+            self._alerting.wake()
             self._end_housekeeping()
             self._at_end()
 
@@ -208,13 +215,13 @@ class _OneThread(BasePoolExecutor):  # type: ignore[misc]  # APScheduler ships n
         super().__init__(thread)
 
 
-def _keeping(keeper: Housekeeper, thread: ThreadPoolExecutor) -> BackgroundScheduler:
+def _keeping(keeper: Housekeeper, thread: ThreadPoolExecutor, *more: Duty) -> BackgroundScheduler:
     """APScheduler on one thread: the duties share one connection."""
     scheduler = BackgroundScheduler(
         executors={"default": _OneThread(thread)},
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         timezone="UTC",
     )
-    for duty in DUTIES:
+    for duty in (*DUTIES, *more):
         scheduler.add_job(perform, "interval", args=(duty, keeper), seconds=duty.every, name=duty.name)
     return scheduler

@@ -76,6 +76,18 @@ NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
+class AlertRules:
+    """The ``alert`` mapping: when somebody is told. ``late`` None: as late as the tick's start allows; ``failures``
+    None: never."""
+
+    late: timedelta | None = None
+    failures: int | None = None
+
+
+NO_ALERT_RULES = AlertRules()
+
+
+@dataclass(frozen=True, slots=True)
 class ConcurrencyKey:
     """The ``concurrency_key`` mapping: a group of ``limit`` slots, shared by all jobs that name ``key``."""
 
@@ -219,6 +231,14 @@ def limits_from_json(data: dict[str, Any]) -> Limits:
         cpu_time=_optional_duration(data.get("cpu_time_ms")),
         open_files=data.get("open_files"),
     )
+
+
+def alert_to_json(rules: AlertRules) -> dict[str, Any]:
+    return {"late_ms": _optional_ms(rules.late), "failures": rules.failures}
+
+
+def alert_from_json(data: dict[str, Any]) -> AlertRules:
+    return AlertRules(late=_optional_duration(data.get("late_ms")), failures=data.get("failures"))
 
 
 def concurrency_to_json(concurrency: ConcurrencyKey) -> dict[str, Any]:

@@ -23,14 +23,18 @@ from sexton.cron_expression import CronExpression
 from sexton.errors import YoungerFormat
 from sexton.job_formats import FIRST_FORMAT, FORMAT, needed_format
 from sexton.job_rules import (
+    NO_ALERT_RULES,
     NO_LIMITS,
     QUEUE_LIMIT,
+    AlertRules,
     ConcurrencyKey,
     DstRules,
     ExcludeRules,
     Limits,
     MissedRules,
     RetryRules,
+    alert_from_json,
+    alert_to_json,
     concurrency_from_json,
     concurrency_to_json,
     dst_from_json,
@@ -107,6 +111,7 @@ class JobDefinition:
     description: str = ""
     owner: str = ""
     tags: tuple[str, ...] = ()
+    alert: AlertRules = NO_ALERT_RULES
     renamed_from: str | None = None
 
     def to_text(self) -> str:
@@ -152,6 +157,8 @@ class JobDefinition:
             younger["limits"] = limits_to_json(self.limits)
         if self.on_lease_lost is not OnLeaseLost.CONTINUE:
             younger["on_lease_lost"] = self.on_lease_lost.value
+        if self.alert != NO_ALERT_RULES:
+            younger["alert"] = alert_to_json(self.alert)  # the first key in the order of the alphabet: `read_alerts`
         return younger | self._group_keys()
 
     def _group_keys(self) -> dict[str, Any]:
@@ -211,6 +218,7 @@ class JobDefinition:
             description=data["description"],
             owner=data["owner"],
             tags=tuple(data["tags"]),
+            alert=alert_from_json(data.get("alert", {})),
         )
 
     def schedule_text(self, hash_seed: str) -> str:

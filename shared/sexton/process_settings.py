@@ -21,6 +21,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from sexton.alert_settings import ALERT_READINGS, ALERT_SECRETS, AlertSettings
 from sexton.errors import InvalidOption, InvalidSetting
 from sexton.settings import parse_duration
 from sexton.sizes import bytes_of
@@ -34,7 +35,8 @@ RECYCLE_MEMORY = OUTPUT_LIMIT = 1_000_000_000  # bytes
 MAX_FILE_BYTES = 1024 * 1024
 MAX_SECRET_BYTES = 16 * 1024
 SYSTEM_CA = "system"
-SECRETS = ("database", "coordinator_login")  # each may be given as a file, and none as an option but an address
+# Each may be given as a file, and none as an option but an address.
+SECRETS = ("database", "coordinator_login", *ALERT_SECRETS)
 _SECRET = re.compile(r"(?i)((?:password|passfile|secret|key)[^&=\s]*\s*=\s*)(?:'[^']*'|[^&\s]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -79,6 +81,7 @@ class ProcessSettings:
     python_recycle_runs: int | None
     python_recycle_memory: int | None
     coordinator_access: CoordinatorAccess
+    alerts: AlertSettings
 
     def __repr__(self) -> str:
         return f"ProcessSettings(database={masked_url(self.database)!r}, name={self.name!r}, queues={self.queues!r})"
@@ -121,7 +124,9 @@ def load_process_settings(
     values.pop("http")  # read only to be refused
     access = CoordinatorAccess(**{name: values.pop(f"coordinator_{name}") for name in _ACCESS})
     _check_access(access)
-    return ProcessSettings(**values, coordinator_access=access)
+    alerts = AlertSettings(**{name: values.pop(name) for name in ALERT_READINGS if name in values})
+    alerts.check()
+    return ProcessSettings(**values, coordinator_access=access, alerts=alerts)
 
 
 def access_environment(access: CoordinatorAccess) -> dict[str, str]:
@@ -391,4 +396,5 @@ _READINGS: dict[str, Callable[[object], Any]] = {
     "output_limit": _size,
     "python_recycle_runs": _recycle_runs,
     "python_recycle_memory": _size,
+    **ALERT_READINGS,
 }

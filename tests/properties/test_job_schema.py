@@ -99,7 +99,7 @@ SHARED = {
     "queue_limit": st.integers(1, 1_000_000).map(str),
     "concurrency_key": st.just("null") | st.builds("{{key: {}, limit: {}}}".format, names, st.integers(1, 10_000)),
     "on_lease_lost": words("continue", "kill"),
-    "alert": words("{}", "{late: null}", "{late: null, failures: null}"),
+    "alert": words("{}", "{late: null, failures: null}", "{late: 5m}", "{failures: 3}", "{late: 1s, failures: 1000}"),
 }
 OWN = {"hash_seed": names, "start": st.just("null"), "end": words("null", "2199-01-01T00:00:00Z")}
 targets = st.one_of(

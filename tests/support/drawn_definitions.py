@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.job_rules import (
     NO_LIMITS,
+    AlertRules,
     CatchUpOrder,
     ConcurrencyKey,
     ExcludeRules,
@@ -174,6 +175,7 @@ LIMITS = st.builds(
     cpu_time=st.none() | LONG_SPANS,
     open_files=st.none() | st.integers(8, 1_048_576),
 )
+ALERTS = st.builds(AlertRules, late=st.none() | LONG_SPANS, failures=st.none() | st.integers(1, 1_000))
 KEYS = st.none() | st.builds(ConcurrencyKey, key=NAMES, limit=st.integers(1, 10_000))
 
 
@@ -218,5 +220,6 @@ DEFINITIONS = st.builds(
     description=TEXTS,
     owner=SHORT,
     tags=st.lists(SHORT.filter(bool), max_size=12).map(tuple),
+    alert=ALERTS,
     renamed_from=st.none() | st.just("what-it-was"),
 ).map(_as_files_can_say)

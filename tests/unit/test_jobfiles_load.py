@@ -11,6 +11,7 @@ import pytest
 from sexton.claims import OnLeaseLost, OnWorkerLost, Overlap
 from sexton.errors import InvalidJobFile, NotFound
 from sexton.job_rules import (
+    AlertRules,
     CatchUpOrder,
     ConcurrencyKey,
     DstRules,
@@ -71,7 +72,7 @@ jobs:
     description: "Books: all of them"
     owner: billing
     tags: [money, night]
-    alert: {late: null}
+    alert: {late: 5m, failures: 3}
     renamed_from: billing
 """
 
@@ -133,6 +134,7 @@ def test_every_key_reaches_the_definition_and_defaults_merge_by_key() -> None:
         description="Books: all of them",
         owner="billing",
         tags=("money", "night"),
+        alert=AlertRules(timedelta(minutes=5), 3),
         renamed_from="billing",
     )
 

@@ -9,7 +9,6 @@ import yaml
 
 from sexton.errors import InvalidJobFile, Problem
 from sexton.jobfiles.keys import JOB_KEYS, TARGETS, TableOf
-from sexton.jobfiles.later_readings import Later
 from sexton.jobfiles.load import load_job_text
 from sexton.jobfiles.meant_keys import MEANT, meant_by
 from sexton.jobfiles.nodes import Mapping
@@ -20,7 +19,6 @@ from sexton.jobfiles.yaml_nodes import parse
 BASE = {"schedule": "schedule: '0 5 * * *'", "shell": "shell: x"}
 TOML_BASE = {"schedule": "schedule = '0 5 * * *'", "shell": "shell = 'x'"}
 KEYS = {key.name: key for key in JOB_KEYS}
-LATER = {key.name for key in JOB_KEYS if isinstance(key.reading, Later)}
 
 
 def refused(text: str, file: str = "jobs.yaml") -> list[Problem]:
@@ -56,14 +54,12 @@ def test_what_is_said_of_a_key_of_another_scheduler_can_be_written(name: str) ->
     meant = MEANT[name]
     for path in meant.paths:
         assert path[0] in KEYS
-        assert path[0] not in LATER
     if meant.paths:
         value = {meant.paths[0][1]: meant.example} if len(meant.paths[0]) == 2 else meant.example
         assert refused(job(entry(meant.paths[0][0], node_from(value), FileProblems("jobs.yaml")))) == []
         toml = entry(meant.paths[0][0], node_from(value), FileProblems("jobs.toml"))
         assert refused(job(toml, toml=True), "jobs.toml") == []
     told = refused(job(f"{name}: nothing we would take"))[0].message
-    assert not any(f"{one}:" in told or f"'{one}'" in told.partition(";")[2] for one in LATER), told
     if not meant.advice:
         assert refused(job(remedy(told))) == [], told
 
@@ -145,16 +141,13 @@ def test_the_answer_to_a_python_file_is_python() -> None:
 @pytest.mark.parametrize("name", [key.name for key in JOB_KEYS])
 def test_a_misspelt_key_never_leads_to_one_that_is_refused(name: str) -> None:
     told = [one.message for one in refused(job(f"{name}x: 1"))]
-    if name in LATER:
-        assert f"{name!r}, if that is meant, comes with a later version" in told[0]
-    else:
-        assert told == [f"'{name}x' is not a key of a job; did you mean {name!r}?"]
+    assert told == [f"'{name}x' is not a key of a job; did you mean {name!r}?"]
 
 
-def test_keys_of_a_later_version_are_not_offered() -> None:
+def test_all_keys_are_offered_where_none_is_near() -> None:
     (problem,) = refused(job("zzzz: 1"))
     offered = problem.message.partition("the keys are ")[2].split(", ")
-    assert set(offered) == set(KEYS) - LATER
+    assert set(offered) == set(KEYS)
 
 
 def test_a_key_of_defaults_that_is_each_job_s_own_is_said_to_be() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sexton.alert_settings import ALERT_READINGS
 from sexton.process_settings import CoordinatorAccess, ProcessSettings, load_process_settings
 from sexton.settings import SETTING_KEYS, ClusterSettings, format_duration, setting_text
 from sexton_tui.cli.main import COMMANDS, load
@@ -40,7 +41,7 @@ def test_every_setting_of_the_cluster_is_told_with_its_default() -> None:
 def test_every_setting_of_a_process_is_told_with_its_default(tmp_path: Path) -> None:
     told = table("Of a process")
     access = {f"coordinator_{field.name}" for field in fields(CoordinatorAccess)}
-    known = {field.name for field in fields(ProcessSettings)} - {"coordinator_access"}
+    known = {field.name for field in fields(ProcessSettings)} - {"coordinator_access", "alerts"} | set(ALERT_READINGS)
     assert set(told) == known | access | {"http"}  # http is read, and refused until it is there
     settings = load_process_settings({}, environ={}, folders=[tmp_path])
     for key in ("database", "coordinator", "poll", "drain", "queues", "log"):

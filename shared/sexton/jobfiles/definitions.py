@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from sexton.errors import InvalidSchedule
-from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
+from sexton.job_rules import AlertRules, ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
 from sexton.jobfiles.between_keys import (
     JobNode,
     check_promises,
@@ -132,6 +132,7 @@ def _definition(name: str, values: Values[str, Any]) -> JobDefinition:
         retries=RetryRules(**values.get("retries", {})),
         missed=MissedRules(**values.get("missed", {})),
         limits=Limits(**values.get("limits", {})),
+        alert=AlertRules(**values.get("alert", {})),
         concurrency_key=_concurrency_key(values.get("concurrency_key")),
         **plain,
     )

@@ -133,7 +133,8 @@ def _data(definition: JobDefinition) -> dict[str, Any]:
     limits = {name: limit for name, limit in data.pop("limits", {}).items() if limit is not None}
     if "memory" in limits:
         limits["memory"] = size_text(limits["memory"])
-    return data | {"limits": limits}
+    alert = {name: rule for name, rule in data.pop("alert", {}).items() if rule is not None}
+    return data | {"limits": limits, "alert": alert}
 
 
 def _as_written(target: dict[str, Any]) -> dict[str, Any]:

@@ -98,6 +98,11 @@ CONCURRENCY_KEYS = (
 )
 
 ALERT_KEYS = (
-    Key("late", OrNull(Duration(least=_SECOND)), "null", "A tick that has not started this long after it fell due."),
-    Key("failures", OrNull(Whole(1, 1_000)), "null", "So many failures in a row."),
+    Key(
+        "late",
+        OrNull(Duration(least=_SECOND)),
+        "null",
+        "A tick that has not started this long after it fell due; null: within its start_within or grace.",
+    ),
+    Key("failures", OrNull(Whole(1, 1_000)), "null", "So many failures in a row; null: never."),
 )

@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from sexton.jobfiles.later_readings import Later
 from sexton.jobfiles.meant_keys import Meant, meant_by
 from sexton.jobfiles.nodes import Mapping, Node, Scalar, kind_of
 from sexton.jobfiles.problems import FileProblems, Place, shown
@@ -32,11 +31,8 @@ class Key:
     def schema(self) -> JsonSchema:
         """JSON Schema of the key's values, with what it means and its default."""
         schema = self.reading.schema()
-        said = [self.meaning] if self.meaning else []
-        if isinstance(self.reading, Later):
-            said.append(f"Comes with a later version; {self.reading.remedy}.")
-        if said:
-            schema["description"] = " ".join(said)
+        if self.meaning:
+            schema["description"] = self.meaning
         if self.default:
             schema["default"] = yaml.safe_load(self.default)
         if self.example:
@@ -140,10 +136,7 @@ def _advice(name: str, value: Node, keys: dict[str, Key], what: str, problems: F
         return _told(meant, value, keys, what, problems)
     near = same or nearest(name, keys)
     if near is None:
-        return _listed([key.name for key in keys.values() if not isinstance(key.reading, Later)])
-    reading = keys[near].reading
-    if isinstance(reading, Later):
-        return f"{near!r}, if that is meant, comes with a later version; {reading.remedy}"
+        return _listed(list(keys))
     return _near(near)
 
 

@@ -1,9 +1,7 @@
 """Every key of a job file, in one table: how it is read, what it is by default, what it means, and whether `defaults`
 may hold it. Readings, messages, the JSON Schema for editors and what exports leave out all come from here.
 
-The order is that of the documentation. A key that a later version brings (`alert`) stands here too, with its whole
-grammar and the one value that needs no code (its default): every other value is checked, and then refused by name,
-never ignored.
+The order is that of the documentation.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from sexton.jobfiles.gap_readings import WithSecrets
 from sexton.jobfiles.http_readings import Unrepeated
 from sexton.jobfiles.inner_keys import ALERT_KEYS, CELERY_KEYS, CONCURRENCY_KEYS, HTTP_KEYS, LIMIT_KEYS
 from sexton.jobfiles.key_tables import Key, TableOf, keys_meant, place_of, read_keys, unknown_key
-from sexton.jobfiles.later_readings import Later
 from sexton.jobfiles.nodes import Node, Sequence
 from sexton.jobfiles.problems import FileProblems
 from sexton.jobfiles.readings import (
@@ -339,13 +336,9 @@ _ABOUT_KEYS = (
     Key("tags", ListOf(Text(longest=100, shortest=1), longest=100, wanted="a list of texts"), "[]", "Filtered by."),
     Key(
         "alert",
-        Later(
-            TableOf(ALERT_KEYS, "alert"),
-            {"late": None, "failures": None},
-            "remove it (until then it is {late: null, failures: null})",
-        ),
+        TableOf(ALERT_KEYS, "alert"),
         "{late: null, failures: null}",
-        "When somebody is told.",
+        "When somebody is told; where to is a setting of the nodes.",
     ),
     Key(
         "renamed_from",
@@ -358,4 +351,4 @@ _ABOUT_KEYS = (
 
 JOB_KEYS: tuple[Key, ...] = (*_WHEN_KEYS, *_WHAT_KEYS, *_HOW_KEYS, *_ABOUT_KEYS)
 
-MAPPINGS = ("env", "limits", "concurrency_key", "retries", "missed", "dst", "exclude")  # these merge by key
+MAPPINGS = ("env", "limits", "concurrency_key", "retries", "missed", "dst", "exclude", "alert")  # these merge by key

@@ -32,8 +32,10 @@ def _is(*path: str, example: Any = None, or_else: Iterable[_Path] = ()) -> Meant
 _AT = ["2026-12-24T18:00:00+01:00"]
 _SCRIPT = _is("shell", example="report --all", or_else=[("command",)])
 _PROGRAM = _is("command", example=["report", "--all"], or_else=[("shell",)])
-_NO_ALERTS = Meant(
-    advice="alerts come with a later version; until then let the job itself tell somebody, e.g. in 'shell'"
+_ALERTS = Meant(
+    (("alert", "failures"),),
+    3,
+    "who is told, and how, is a setting of the nodes; when is written in the job, e.g. alert: {failures: 3}",
 )
 _NO_ORDER = Meant(advice="jobs know nothing of each other; let one command start the other")
 _USER = Meant(advice="a job runs as its worker's user; choose the worker by 'queue'")
@@ -68,7 +70,7 @@ _ROWS: dict[str, Meant] = {
     "coalesce misfirepolicy misfire persistent": _LATEST,
     "catchup backfill": _is("missed", "policy", example="all"),
     "dependson needs requires after before upstream downstream": _NO_ORDER,
-    "onfailure onerror onsuccess notify notification notifications mailto email mail slack alerts": _NO_ALERTS,
+    "onfailure onerror onsuccess notify notification notifications mailto email mail slack alerts": _ALERTS,
     "user runas username uid": _USER,
     "worker workers host hosts node nodes server pool": _QUEUE,
     "suspend suspended disabled disable paused pause inactive": _PAUSE,

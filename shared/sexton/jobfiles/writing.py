@@ -19,7 +19,7 @@ from typing import Any
 from sexton.claims import Overlap
 from sexton.cron_fields import WEEKDAY
 from sexton.errors import InvalidInput
-from sexton.job_rules import ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
+from sexton.job_rules import AlertRules, ConcurrencyKey, DstRules, ExcludeRules, Limits, MissedRules, RetryRules
 from sexton.jobfiles.keys import JOB_KEYS
 from sexton.jobfiles.load import FORMAT_VERSION
 from sexton.jobfiles.yaml_words import why_not_text
@@ -35,7 +35,7 @@ _EPOCH_TEXT = "1970-01-01T00:00:00Z"
 _ORDER = {key.name: place for place, key in enumerate(JOB_KEYS)}
 _ALWAYS_BLOCK = frozenset({"env", "kwargs"})
 _OF_FILES = frozenset(  # below these, keys are the format's own
-    {"schedule", "exclude", "retries", "missed", "dst", "limits", "concurrency_key", "http", "celery"}
+    {"schedule", "exclude", "retries", "missed", "dst", "limits", "concurrency_key", "alert", "http", "celery"}
 )
 _DATES = frozenset({"start", "end", "anchor", "dates"})  # read as dates wherever they stand: no quotes needed
 
@@ -319,7 +319,7 @@ def _file_value(value: Any) -> object:
             limits = {"cpu_time": value.cpu_time, "open_files": value.open_files}
             memory = {} if value.memory is None else {"memory": size_text(value.memory)}
             return memory | {name: _file_value(limit) for name, limit in limits.items() if limit is not None}
-        case MissedRules() | RetryRules() | DstRules():
+        case MissedRules() | RetryRules() | DstRules() | AlertRules():
             plain = type(value)()
             names = type(value).__dataclass_fields__
             return {

@@ -61,6 +61,7 @@ Index("runs_failed", runs.c.finished_at, runs.c.token, **_where("outcome IN (4, 
 Index("skips_named", skips.c.job_id, skips.c.upto, **_where("named_by IS NOT NULL"))
 
 Index("decisions_term", decisions.c.term)
+Index("decisions_decided", decisions.c.decided_at)
 
 Index("events_at", events.c.at)
 Index("events_job", events.c.job_id, events.c.event_id)

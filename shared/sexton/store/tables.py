@@ -25,6 +25,8 @@ from sqlalchemy import (
     text,
 )
 
+from sexton.store.alert_tables import alert_watch as alert_watch
+from sexton.store.alert_tables import alerts as alerts
 from sexton.store.instants import Instant as Instant
 from sexton.store.instants import from_micros as from_micros
 from sexton.store.instants import to_micros as to_micros

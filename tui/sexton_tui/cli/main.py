@@ -73,6 +73,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("cluster", f"{_CLI}.listings.cluster:cluster", "Leader, term, and the other nodes."),
     Command("workers", f"{_CLI}.listings.workers:workers", "The workers, their queues and slots."),
     Command("queues", f"{_CLI}.listings.queues:queues", "What waits in each queue, who serves it, and its limits."),
+    Command("alerts", f"{_CLI}.listings.alerts:alerts", "What is wrong, what was, and who was told."),
     Command("events", f"{_CLI}.listings.events:events", "The audit log: who did what."),
     Command("leader", f"{_CLI}.leader:leader", "Ask the leader to hand over, or force a node to lead."),
     Command("inputs", f"{_CLI}.inputs:inputs", "Versions that ticks depend on, and accepting others."),
@@ -81,7 +82,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("halt", f"{_CLI}.halt:halt", "Stop all decisions and grants, until the halt is lifted."),
     Command("settings", f"{_CLI}.cluster_settings:settings", "Read and change the cluster's settings."),
     Command("audit", f"{_CLI}.audit:audit", "Recompute what fell due and compare it with the ledger."),
-    Command("simulate", f"{_CLI}.simulate:simulate", "A whole cluster on virtual time, from a seed."),
+    Command("simulate", f"{_CLI}.simulate:simulate", "A cluster, or your own schedule, on virtual time, with faults."),
+    Command("compare", f"{_CLI}.compare:compare", "What a fleet costs with one leader, and racing."),
     Command("db", f"{_CLI}.database:db", "Bring the database's schema up to date, or check it."),
     Command("version", f"{_CLI}.version:version", "The versions of Sexton and of what its ticks depend on."),
 )

@@ -54,6 +54,7 @@ def scheduler(
             name=settings.name,
             poll=settings.poll,
             access=settings.coordinator_access,
+            alerts=settings.alerts,
         )
     )
 

@@ -109,11 +109,12 @@ def _duration(text: str | None) -> timedelta | None:
 
 def _environment(settings: ProcessSettings) -> dict[str, str]:
     """By the environment, not by arguments: an address may hold a password, and arguments are for all to see."""
+    from sexton.alert_settings import alert_environment
     from sexton.process_settings import SECRETS, access_environment
 
     files = {f"SEXTON_{key.upper()}_FILE": "" for key in SECRETS}  # read here already
     values = {"SEXTON_DATABASE": settings.database, "SEXTON_COORDINATOR": settings.coordinator}
-    return {**files, **values, **access_environment(settings.coordinator_access)}
+    return {**files, **values, **access_environment(settings.coordinator_access), **alert_environment(settings.alerts)}
 
 
 @contextmanager

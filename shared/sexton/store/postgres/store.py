@@ -14,6 +14,7 @@ from sexton.store.postgres.listening import PostgresListener
 from sexton.store.protocol import Channel, Listener
 
 if TYPE_CHECKING:
+    from sexton.store.postgres.alerts import PostgresAlerts
     from sexton.store.postgres.backfills import PostgresBackfills
     from sexton.store.postgres.edits import PostgresEdits
     from sexton.store.postgres.grants import PostgresGrants
@@ -99,6 +100,12 @@ class PostgresStore:
         from sexton.store.postgres.races import PostgresRaces
 
         return PostgresRaces(self.connection)
+
+    @cached_property
+    def alerts(self) -> PostgresAlerts:
+        from sexton.store.postgres.alerts import PostgresAlerts
+
+        return PostgresAlerts(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

@@ -23,6 +23,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from sexton.store.protocol.alerts import AlertStore
 from sexton.store.protocol.backfills import BackfillStore
 from sexton.store.protocol.edits import (
     ChangeDone,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from sexton.store.reads import LedgerReader
 
 __all__ = [
+    "AlertStore",
     "AllChanged",
     "Approval",
     "BackfillStore",
@@ -173,6 +175,9 @@ class Store(Protocol):
 
     @property
     def races(self) -> RaceStore: ...
+
+    @property
+    def alerts(self) -> AlertStore: ...
 
     @property
     def reads(self) -> LedgerReader: ...

@@ -14,6 +14,7 @@ from sexton.store.sqlite.listening import FileListener, MemoryListener
 
 if TYPE_CHECKING:
     from sexton.store.reads import LedgerReader
+    from sexton.store.sqlite.alerts import SqliteAlerts
     from sexton.store.sqlite.backfills import SqliteBackfills
     from sexton.store.sqlite.edits import SqliteEdits
     from sexton.store.sqlite.grants import SqliteGrants
@@ -98,6 +99,12 @@ class SqliteStore:
         from sexton.store.sqlite.races import SqliteRaces
 
         return SqliteRaces(self.connection)
+
+    @cached_property
+    def alerts(self) -> SqliteAlerts:
+        from sexton.store.sqlite.alerts import SqliteAlerts
+
+        return SqliteAlerts(self.connection)
 
     @cached_property
     def reads(self) -> LedgerReader:

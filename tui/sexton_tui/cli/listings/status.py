@@ -24,6 +24,7 @@ from sexton_tui.console.core.needs import Need, needs
 from sexton_tui.console.core.standing import Word, word
 
 WATCH_SECONDS = 2.0
+_ALERTS_COUNTED = 100
 _PLOT_WIDTH, _PLOT_HEIGHT = 72, 6
 
 
@@ -50,7 +51,7 @@ def status(
 
 def _once(store: Store, output: Output, database: str, *, clear: bool) -> int:
     overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
-    found = needs(overview, failing, undecided) + _pause_of_all(store)
+    found = needs(overview, failing, undecided) + _pause_of_all(store) + _open_alerts(store)
     is_healthy = not any(need.is_urgent for need in found)
     if output is Output.TABLE:
         lines = status_lines(overview, found, database)
@@ -72,6 +73,15 @@ def _pause_of_all(store: Store) -> tuple[Need, ...]:
         return ()
     since = f"{pause.since:%Y-%m-%d %H:%M:%S}"
     return (Need(f"all jobs are paused since {since} by {pause.who}: {pause.why}", False, "`sexton resume --all`"),)
+
+
+def _open_alerts(store: Store) -> tuple[Need, ...]:
+    """One line for all: what each of them is about stands above it, if it is so still."""
+    found = store.alerts.listed(_ALERTS_COUNTED, only_open=True)
+    if not found:
+        return ()
+    more = "" if len(found) == 1 else f", the oldest of {len(found)}" + ("" if len(found) < _ALERTS_COUNTED else "+")
+    return (Need(f"an alert is open{more}: {found[0].sentence}", False, "`sexton alerts`"),)
 
 
 def status_lines(overview: Overview, found: tuple[Need, ...], database: str) -> list[Line]:

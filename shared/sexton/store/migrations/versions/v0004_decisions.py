@@ -84,7 +84,31 @@ def _restores() -> None:
 
 
 def _alerts() -> None:
-    pass
+    op.create_table(
+        "alerts",
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("job_id", sa.BigInteger(), nullable=False),
+        sa.Column("episode", sa.BigInteger(), server_default="1", nullable=False),
+        sa.Column("since", _INSTANT, nullable=False),
+        sa.Column("tick", _INSTANT),
+        sa.Column("sentence", sa.Text(), nullable=False),
+        sa.Column("changed_at", _INSTANT, nullable=False),
+        sa.Column("recovered_at", _INSTANT),
+        sa.Column("told_at", _INSTANT),
+        sa.Column("recovery_told_at", _INSTANT),
+        sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("next_try_at", _INSTANT),
+        sa.Column("error", sa.Text(), server_default="", nullable=False),
+        sa.PrimaryKeyConstraint("kind", "job_id"),
+    )
+    op.create_table(
+        "alert_watch",
+        sa.Column("id", sa.SmallInteger(), primary_key=True),
+        sa.Column("looked_at", _INSTANT),
+        sa.CheckConstraint("id = 1", name="one_alert_watch"),
+    )
+    op.execute("INSERT INTO alert_watch (id) VALUES (1)")
+    op.create_index("decisions_decided", "decisions", ["decided_at"])
 
 
 def downgrade() -> None:
