@@ -6,7 +6,7 @@ Instants are UTC by the database's clock. Names and reasons are untrusted text: 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sexton.queue_rules import QueueRule
@@ -45,7 +45,7 @@ class NodeView:
     age: timedelta
     coordinator_servers: tuple[CoordinatorServer, ...] = ()  # as this node sees them
     clock_jump: timedelta | None = None  # while it doubts the database's clock: by how much that jumped
-    raced: RaceCounts = RaceCounts()  # since its process began
+    raced: RaceCounts = field(default_factory=RaceCounts)  # since its process began
 
 
 @dataclass(frozen=True, slots=True)
