@@ -119,7 +119,7 @@ def decide_late_claims(keeper: Housekeeper) -> int:
 
 
 def lapse_proposals(keeper: Housekeeper) -> int:
-    """Close the proposals that nobody answered within their job's ``hold_for``; on any node, by a clock not in doubt."""
+    """Close the proposals that nobody answered within ``hold_for``; on any node, by a clock that is not in doubt."""
     asked_at = keeper.clock.elapsed()
     if not _mind_jumps(keeper, keeper.store.now(), asked_at):
         return 0
