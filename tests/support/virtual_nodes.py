@@ -21,6 +21,7 @@ from sexton_scheduler.housekeeping import DUTIES, Housekeeper, perform
 from sexton_scheduler.loop import LoopOptions, NodeLoop
 from sexton_scheduler.node import enroll
 from sexton_scheduler.node_state import NodeState
+from tests.support.virtual_worker import VirtualWorker
 
 
 class Flag:
@@ -105,6 +106,7 @@ class VirtualCluster:
         self.url = url
         self.store = self.open()
         self.nodes: list[VirtualNode] = []
+        self.workers: list[VirtualWorker] = []
 
     def open(self) -> Store:
         return open_store(StoreOptions(self.url, clock=self.clock.database_now))
@@ -139,14 +141,18 @@ class VirtualCluster:
         return made
 
     def run(self, seconds: float, step: float = 0.25) -> None:
-        """Let virtual time pass, stepping every living node."""
+        """Let virtual time pass, stepping every living node, and the workers."""
         end = self.clock.seconds + seconds
         while self.clock.seconds < end:
-            for node in self.nodes:
-                node.step()
+            self._step()
             self.clock.seconds = min(end, self.clock.seconds + step)
+        self._step()
+
+    def _step(self) -> None:
         for node in self.nodes:
             node.step()
+        for worker in self.workers:
+            worker.step()
 
     def run_until(self, instant: datetime) -> None:
         """Let virtual time pass up to this instant."""
