@@ -1,4 +1,4 @@
-"""``sexton simulate``: a whole cluster on virtual time, from a seed, judged by the audit."""
+"""``sexton simulate``: a whole cluster on virtual time, or the schedule of job files; judged by the audit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sexton.errors import Refused
-from sexton_tui.cli.output import Output, print_json
+from sexton_tui.cli.output import Output, OutputOption, print_json
 
 if TYPE_CHECKING:
     from sexton_tui.simulation.cluster import Outcome
@@ -21,17 +21,68 @@ _LAST_LINES = 40
 
 
 def simulate(
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same history.")] = 1,
-    hours: Annotated[float, typer.Option(min=0.1, max=10_000, help="Virtual hours with faults.")] = 24.0,
+    jobs: Annotated[
+        Path | None, typer.Argument(metavar="[JOBS]", help="A job file or folder: its schedule is simulated.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The same seed gives the same history; 1 by default.")] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0.1, max=10_000, help="Virtual hours with faults; 24 by default.")
+    ] = None,
     nodes: Annotated[int, typer.Option(min=1, max=16, help="How many nodes.")] = 3,
-    workers: Annotated[int, typer.Option(min=1, max=16, help="How many workers.")] = 2,
+    workers: Annotated[int | None, typer.Option(min=1, max=16, help="How many workers; 2 by default.")] = None,
     history: Annotated[Path | None, typer.Option(help="Write every line of the history to this file.")] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json.")] = Output.TABLE,
+    since: Annotated[str | None, typer.Option("--from", metavar="INSTANT", help="JOBS: this hour by default.")] = None,
+    until: Annotated[str | None, typer.Option("--to", metavar="INSTANT", help="JOBS: a week by default.")] = None,
+    dst: Annotated[
+        bool, typer.Option("--dst", help="JOBS: two days around the next clock change of the jobs' zones.")
+    ] = False,
+    kill_leader_every: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="JOBS: 1h by default, unless there is a --pause.")
+    ] = None,
+    gap: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="JOBS: how long nobody leads then; 1.45 sessions by default.")
+    ] = None,
+    pause: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="JOBS: freeze the leader so long, halfway between two kills.")
+    ] = None,
+    skew: Annotated[str | None, typer.Option(metavar="DURATION", help="JOBS: the nodes' clocks are off by it.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="DURATION", help="JOBS: 6s by default.")] = None,
+    horizon: Annotated[str | None, typer.Option(metavar="DURATION", help="JOBS: 60s by default.")] = None,
+    output: OutputOption = Output.TABLE,
 ) -> int:
     """Run the loops of nodes and workers on virtual time, with kills, freezes and outages; exit 1 on any finding.
 
-    The database is SQLite in memory. After the hours with faults follows a quiet time, and then the verdict.
+    Without JOBS: jobs of the simulation's own, every store call, SQLite in memory. After the hours with faults follows
+    a quiet time, and then the verdict.
+
+    With JOBS: the decisions about your schedule, by the planner and the policies that decide in production. Between the
+    gaps every tick is claimed ahead. Runs, workers and the database are not simulated: a claim starts when it may, and
+    nobody answers what is held. A node's wall clock (--skew) moves no tick, for time is the database's.
     """
+    of_cluster = {"--seed": seed, "--hours": hours, "--workers": workers, "--history": history}
+    of_files = {
+        "--from": since,
+        "--to": until,
+        "--dst": dst or None,
+        "--kill-leader-every": kill_leader_every,
+        "--gap": gap,
+        "--pause": pause,
+        "--skew": skew,
+        "--session": session,
+        "--horizon": horizon,
+    }
+    misplaced = [key for key, value in (of_cluster if jobs else of_files).items() if value is not None]
+    if misplaced:
+        raise typer.BadParameter(f"{misplaced[0]} does not go {'with' if jobs else 'without'} JOBS")
+    if jobs is not None:
+        from sexton_tui.cli.rehearse import Asked, rehearse_files
+
+        asked = Asked(jobs, since, until, dst, kill_leader_every, gap, pause, skew, session, horizon, nodes)
+        return rehearse_files(asked, output)
+    return _run_cluster(seed if seed is not None else 1, hours or 24.0, nodes, workers or 2, history, output)
+
+
+def _run_cluster(seed: int, hours: float, nodes: int, workers: int, history: Path | None, output: Output) -> int:
     try:
         from sexton_tui.simulation.cluster import Simulation
         from sexton_tui.simulation.cluster import simulate as run
