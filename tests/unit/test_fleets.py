@@ -54,7 +54,7 @@ def test_ticks_of_a_second_share_an_attempt() -> None:
 
 
 def test_lost_leaders_delay_ticks_only_without_a_horizon_and_racers_none() -> None:
-    led, raced = costs(replace(TEXTBOOK, nodes=2, failures=100), "*/5 * * * * *")
+    led, raced = costs(replace(TEXTBOOK, nodes=2, failures=400, end=BEGIN + timedelta(hours=6)), "*/5 * * * * *")
     assert led.takeovers > 10
     assert (led.with_horizon.late, led.with_horizon.missed) == (0, 0)
     assert led.without_horizon.late > 0
