@@ -65,6 +65,7 @@ OUTAGES = (
         {
             "loose": {**SECONDS, "missed": {"policy": "skip"}},
             "strict": {**SECONDS, "missed": {"policy": "skip", "grace": "10s"}},
+            "latest": SECONDS,
         },
         (without_leader("02:01:00", "02:01:45"), until("02:01:50")),
         {
@@ -73,6 +74,11 @@ OUTAGES = (
                 "02:00:31 .. 02:01: 30 schedule succeeded",
                 "(02:01, 02:01:33]: record of 33 skipped",
                 "02:01:34 .. 02:01:50: 17 schedule succeeded",
+            ],
+            "latest": [
+                "02:00:31 .. 02:01: 30 schedule succeeded",
+                "(02:01, 02:01:43]: record of 43 merged",
+                "02:01:44 .. 02:01:50: 7 schedule succeeded",
             ],
         },
     ),
