@@ -40,7 +40,7 @@ _log = structlog.get_logger("sexton.scheduler")
 
 def watch_duty(settings: AlertSettings) -> Duty:
     """The duty that looks for what is wrong. Not the simulator's: it decides nothing about ticks."""
-    return Duty("alerts", 1.0, lambda keeper: watch(keeper, settings))
+    return Duty("alerts", 2.0, lambda keeper: watch(keeper, settings))
 
 
 def watch(keeper: Housekeeper, settings: AlertSettings) -> int:

@@ -30,6 +30,7 @@ class AlertKind(StrEnum):
     HELD = "held"  # missed ticks wait for an operator
     QUARANTINED = "quarantined"
     NO_LEADER = "no_leader"
+    UNDECIDED = "undecided"  # a node leads, and yet ticks are not decided
     NO_ELIGIBLE_NODE = "no_eligible_node"  # no living node has the cluster's inputs
 
 
@@ -122,7 +123,8 @@ class OpenAlert:
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What one look at the ledger found, all as of ``now``. ``heartbeat_at``: the leader's, or racers', last sign of
-    life. ``node_inputs``: of the living nodes, by name."""
+    life. ``node_inputs``: of the living nodes, by name. ``claims_upto``: the first tick without a claim, as the leader
+    says, or the racer that is farthest; None where there is none, or nobody says."""
 
     now: datetime
     heartbeat_at: datetime
@@ -131,6 +133,7 @@ class Signs:
     is_halted: bool = False
     inputs_id: str = ""
     node_inputs: Mapping[str, str] = field(default_factory=dict)
+    claims_upto: datetime | None = None
     waiting: tuple[WaitingTicks, ...] = ()
     missed: tuple[MissedTicks, ...] = ()
     failures: tuple[Failures, ...] = ()
@@ -222,6 +225,7 @@ def conditions(signs: Signs, watched_for: timedelta, no_leader_after: timedelta)
     """All that is wrong, by kind."""
     return (
         *_no_leader(signs, watched_for, no_leader_after),
+        *_undecided(signs, watched_for, no_leader_after),
         *_no_eligible_node(signs, watched_for),
         *_late(signs),
         *_failing(signs),
@@ -239,6 +243,16 @@ def _no_leader(signs: Signs, watched_for: timedelta, after: timedelta) -> list[C
     last = f"; the last was {signs.who}" if signs.who else ""
     sentence = f"{who} since {_iso(_seconds(signs.heartbeat_at))}: beyond the horizon no tick is decided{last}"
     return [Condition(AlertKind.NO_LEADER, CLUSTER, signs.heartbeat_at, sentence)]
+
+
+def _undecided(signs: Signs, watched_for: timedelta, after: timedelta) -> list[Condition]:
+    """Claims are written ahead, so the first tick without one lies ahead of now, unless who leads does not get on."""
+    upto = signs.claims_upto
+    if upto is None or signs.is_halted or signs.now - upto <= after or watched_for <= after:
+        return []
+    who = "a node races" if signs.is_race else f"{signs.who or 'a node'} leads"
+    sentence = f"ticks from {_iso(_seconds(upto))} on are undecided although {who}; its log says why"
+    return [Condition(AlertKind.UNDECIDED, CLUSTER, upto, sentence, upto)]
 
 
 def _no_eligible_node(signs: Signs, watched_for: timedelta) -> list[Condition]:

@@ -37,8 +37,8 @@ def changes(watched_for: timedelta = MINUTE, **keys: Any) -> AlertChanges:
     return alert_changes(signs(**keys), watched_for, PATIENCE)
 
 
-def sentences(**keys: Any) -> list[str]:
-    return [one.sentence for one in changes(**keys).raised]
+def sentences(watched_for: timedelta = MINUTE, **keys: Any) -> list[str]:
+    return [one.sentence for one in changes(watched_for, **keys).raised]
 
 
 def waiting(late: timedelta, job_id: int = 1, **keys: Any) -> WaitingTicks:
@@ -60,6 +60,14 @@ def test_a_cluster_that_was_down_is_given_the_time_to_elect() -> None:
     week = timedelta(days=7)
     assert changes(watched_for=PATIENCE, heartbeat_at=NOW - week).raised == ()
     assert len(changes(watched_for=PATIENCE + SECOND, heartbeat_at=NOW - week).raised) == 1
+
+
+def test_who_leads_and_decides_nothing_is_told() -> None:
+    (told,) = sentences(claims_upto=NOW - 31 * SECOND)
+    assert told == "ticks from 2026-03-29T00:59:29Z on are undecided although n1 leads; its log says why"
+    assert sentences(claims_upto=NOW - 30 * SECOND) == []
+    assert sentences(claims_upto=NOW - MINUTE, is_halted=True) == []
+    assert sentences(watched_for=PATIENCE, claims_upto=NOW - MINUTE) == []
 
 
 @pytest.mark.parametrize(

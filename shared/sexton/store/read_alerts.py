@@ -58,7 +58,9 @@ def read_signs(connection: Connection, now: datetime, before: datetime | None) -
     since = max(now - _LONGEST_LOOK_BACK, (before or now - _LONGEST_LOOK_BACK) - _MARGIN)
     open_rows = connection.execute(select(tables.alerts).where(tables.alerts.c.recovered_at.is_(None))).all()
     nodes = tables.nodes
-    living = connection.execute(select(nodes.c.name, nodes.c.inputs_id).where(nodes.c.seen_at >= now - _ALIVE))
+    columns = (nodes.c.name, nodes.c.inputs_id, nodes.c.role, nodes.c.claims_upto)
+    living = connection.execute(select(*columns).where(nodes.c.seen_at >= now - _ALIVE)).all()
+    deciding = (row.claims_upto for row in living if row.role in ("leader", "racer") and row.claims_upto is not None)
     return Signs(
         now=now,
         heartbeat_at=connection.execute(select(tables.heartbeat.c.at)).scalar_one(),
@@ -67,6 +69,7 @@ def read_signs(connection: Connection, now: datetime, before: datetime | None) -
         is_halted=cluster.halted,
         inputs_id=cluster.inputs_id,
         node_inputs={row.name: row.inputs_id for row in living},
+        claims_upto=max(deciding, default=None),
         waiting=_waiting(connection, now),
         missed=_missed(connection, now - _LONGEST_LOOK_BACK),
         failures=_failures(connection, since, {row.job_id for row in open_rows if row.kind == AlertKind.FAILING}),

@@ -32,13 +32,14 @@ UPDATE alerts SET recovered_at = :looked_at, changed_at = :looked_at,
   next_try_at = CASE WHEN told_at IS NULL THEN next_try_at ELSE :now END
 WHERE kind = :kind AND job_id = :job_id AND recovered_at IS NULL AND changed_at < :looked_at AND {_IS_FRESH}
 """  # noqa: S608 - so
-_TAKE = """
-UPDATE alerts SET next_try_at = :now + :lease, attempts = attempts + 1
-WHERE (kind, job_id) IN (
-  SELECT kind, job_id FROM alerts WHERE next_try_at <= :now AND (recovered_at IS NULL OR recovered_at > :now - :day)
-  ORDER BY next_try_at LIMIT 1)
-RETURNING kind, job_id, episode, attempts, since, tick, sentence, recovered_at
+_IS_DUE = """
+SELECT kind, job_id FROM alerts WHERE next_try_at <= :now AND (recovered_at IS NULL OR recovered_at > :now - :day)
+ORDER BY next_try_at LIMIT 1
 """
+_TAKE = f"""
+UPDATE alerts SET next_try_at = :now + :lease, attempts = attempts + 1 WHERE (kind, job_id) IN ({_IS_DUE})
+RETURNING kind, job_id, episode, attempts, since, tick, sentence, recovered_at
+"""  # noqa: S608 - so
 _ABOUT = """
 SELECT j.name, r.definition, c.cluster_id FROM cluster c LEFT JOIN jobs j ON j.job_id = ?
 LEFT JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision WHERE c.id = 1
@@ -60,9 +61,14 @@ class SqliteAlerts:
         self._connection = connection
 
     def take_turn(self, every: timedelta) -> Turn | None:
+        span = every // _MICROSECOND
+        with self._connection.snapshot() as connection:  # most calls find nothing, and need no write lock for it
+            is_due = connection.execute(_WATCH, {"now": self._connection.now_micros(), "every": span}).fetchone()
+        if is_due is None:
+            return None
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
-            row = connection.execute(_WATCH, {"now": now, "every": every // _MICROSECOND}).fetchone()
+            row = connection.execute(_WATCH, {"now": now, "every": span}).fetchone()
             if row is None:
                 return None
             connection.execute(_TURN, {"now": now})
@@ -86,6 +92,10 @@ class SqliteAlerts:
         return self._change(_RECOVER, kind=kind.value, job_id=job_id, **_look(turn))
 
     def take_delivery(self, lease: timedelta) -> DueAlert | None:
+        with self._connection.snapshot() as connection:  # as above
+            is_due = connection.execute(_IS_DUE, {"now": self._connection.now_micros(), "day": _DAY}).fetchone()
+        if is_due is None:
+            return None
         with self._connection.transaction() as connection:
             values = {"now": self._connection.now_micros(), "lease": lease // _MICROSECOND, "day": _DAY}
             rows = connection.execute(_TAKE, values).fetchall()
