@@ -160,6 +160,7 @@ def test_the_command_shows_the_stretch_around_a_clock_change(tmp_path: Path) -> 
         (("--seed", "3"), "does not go with JOBS", 2),
         (("--kill-leader-every", "1"), "is not a duration", 2),
         (("--gap", "40m"), "run into each other", 1),
+        (("--from", "9999-01-01T00:00:00Z", "--to", "9999-02-01T00:00:00Z"), "in the years 1900 to 2199", 2),
         (("--dst", "--to", "2026-04-01T00:00:00Z"), "not with --to", 2),
         (("--from", "2026-04-01T00:00:00Z", "--to", "2026-03-01T00:00:00Z"), "not after --from", 2),
     ],

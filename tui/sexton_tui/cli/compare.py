@@ -139,6 +139,7 @@ def _outages(settings: ClusterSettings, nodes: int) -> list[dict[str, str]]:
 
     slowest, ahead = format_duration(settings.session * SLOWEST_ELECTION), format_duration(settings.horizon)
     lease = format_duration(settings.failover_database_after)
+    meanwhile = f"claims written {ahead} ahead start meanwhile" if settings.horizon else "nothing is claimed ahead"
     lone = nodes == 1
     return [
         {
@@ -155,7 +156,7 @@ def _outages(settings: ClusterSettings, nodes: int) -> list[dict[str, str]]:
             "lost": "a node",
             "leader": "deciding, until it is back"
             if lone
-            else f"if it led: deciding, for up to {slowest}; claims written {ahead} ahead start meanwhile",
+            else f"if it led: deciding, for up to {slowest}; {meanwhile}",
             "race": "deciding, until it is back" if lone else "nothing",
         },
     ]

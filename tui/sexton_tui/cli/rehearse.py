@@ -26,6 +26,7 @@ DAY = timedelta(days=1)
 _SHOWN = 10
 _MOST_TICKS = 20_000_000
 _LOOK_AHEAD = timedelta(days=800)
+_FIRST_YEAR, _LAST_YEAR = 1900, 2199
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def rehearse_files(asked: Asked, output: Output) -> int:
 
     settings = settings_of(asked.session, asked.horizon)
     election = settings.session * SLOWEST_ELECTION
+    successor = election if asked.nodes > 1 else timedelta.max  # a lone node that froze goes on by itself
     pause = duration_of(asked.pause, "--pause") or timedelta(0)
     hour = timedelta(hours=1)
     kill_every = duration_of(asked.kill_every, "--kill-leader-every") or (None if pause and not asked.gap else hour)
@@ -66,7 +68,7 @@ def rehearse_files(asked: Asked, output: Output) -> int:
             raise InvalidInput(
                 f"{job.name} has more than {_MOST_TICKS:,} ticks between --from and --to", hint="ask for less"
             )
-    gaps = fault_gaps(begin, end, kill_every=kill_every, gap=gap, pause=pause, pause_every=hour, election=election)
+    gaps = fault_gaps(begin, end, kill_every=kill_every, gap=gap, pause=pause, pause_every=hour, election=successor)
     began = perf_counter()
     result = rehearse(
         jobs,
@@ -114,10 +116,14 @@ def _stretch_of(asked: Asked, definitions: list[JobDefinition]) -> tuple[datetim
         end = begin + 7 * DAY if asked.until is None else parse_instant(asked.until, "--to")
         if end <= begin:
             raise typer.BadParameter("--to: it is not after --from")
+        if not _FIRST_YEAR <= begin.year <= end.year <= _LAST_YEAR:
+            raise typer.BadParameter(f"--from and --to: write instants in the years {_FIRST_YEAR} to {_LAST_YEAR}")
         return begin, end
     if asked.until is not None:
         raise typer.BadParameter("--dst chooses the stretch: it goes with --from, not with --to")
     after = begin or SystemClock().wall()
+    if not _FIRST_YEAR <= after.year <= _LAST_YEAR:
+        raise typer.BadParameter(f"--from: write an instant in the years {_FIRST_YEAR} to {_LAST_YEAR}")
     changes = _changes_of(definitions, after, after + _LOOK_AHEAD)
     if not changes:
         raise InvalidInput(
@@ -182,8 +188,11 @@ _COLUMNS = (
     Column("job", folds=True),
     *(Column(key, title, align="right") for key, title in (("due", ""), ("on_time", "on time"), ("late", ""))),
     Column("caught_up", "caught up", align="right"),
-    *(Column(reason.value, align="right", gives_way=1) for reason in (SkipReason.MERGED, SkipReason.SKIPPED)),
-    *(Column(reason.value, align="right", gives_way=1) for reason in (SkipReason.EXPIRED, SkipReason.HELD)),
+    *(
+        Column(reason.value, align="right", gives_way=1, usual="0")
+        for reason in (SkipReason.MERGED, SkipReason.SKIPPED)
+    ),
+    *(Column(reason.value, align="right", gives_way=1, usual="0") for reason in (SkipReason.EXPIRED, SkipReason.HELD)),
     Column("latest", "latest by", align="right"),
 )
 

@@ -73,7 +73,7 @@ def simulate(
     }
     misplaced = [key for key, value in (of_cluster if jobs else of_files).items() if value is not None]
     if misplaced:
-        raise typer.BadParameter(f"{misplaced[0]} does not go {'with' if jobs else 'without'} JOBS")
+        raise typer.BadParameter(f"{misplaced[0]} {'does not go with JOBS' if jobs else 'goes with JOBS only'}")
     if jobs is not None:
         from sexton_tui.cli.rehearse import Asked, rehearse_files
 

@@ -28,7 +28,7 @@ from sexton.settings import ClusterSettings
 from sexton.terms import Strategy
 from sexton_scheduler.core.planner import BATCH_ROWS, Draft, Planner
 from sexton_scheduler.core.takeover import at_cursor
-from sexton_tui.simulation.rehearsal import SLOWEST_ELECTION, Ending, Gap, GapLedger, decide_gaps
+from sexton_tui.simulation.rehearsal import SLOWEST_ELECTION, Ending, Gap, GapLedger, decide_gaps, refuse_faults
 from sexton_worker.core import pull_policy
 
 BACK_AFTER = timedelta(minutes=1)  # a lost node is started again
@@ -145,6 +145,7 @@ def _rounds(
         moved = {plan.job.job_id: plan for plan in won.plans}
         for job_id in to_read:
             loser.put(at_cursor(moved[job_id].job, moved[job_id].upto))
+    refuse_faults(winner)
     return led, raced, starts
 
 

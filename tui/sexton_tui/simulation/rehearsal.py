@@ -207,8 +207,7 @@ class _Rehearsing:
                 decisions.append((self.names[decision.job_id], decision))
             missed_pass.fired += draft.fired
             planner.settle(draft, CommitResult(True, True, len(draft.plans), 0))
-        for fault in planner.faults.values():
-            raise Refused(f"{fault.name} cannot be planned: {fault.reason}", hint="look at its schedule")
+        refuse_faults(planner)
         return GapOutcome(gap, node, tuple(decisions), missed_pass.force_hold)
 
     def _starts(self, count: int, now: datetime) -> list[datetime]:
@@ -281,6 +280,12 @@ class _Rehearsing:
             done = bisect_right(every, last)
         ticks.extend(every[done:])
         return ticks
+
+
+def refuse_faults(planner: Planner) -> None:
+    """Raise Refused where the planner gave a job up: a cluster would put it in quarantine."""
+    for fault in planner.faults.values():
+        raise Refused(f"{fault.name} cannot be planned: {fault.reason}", hint="look at its schedule")
 
 
 def _said(skip: NewSkip) -> str:
