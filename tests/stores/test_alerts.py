@@ -84,6 +84,7 @@ def test_of_many_who_raise_it_one_does(store: Store, open_another: OpenAnother) 
     mine, condition = turn(store), no_leader(store)
     raised = at_once(open_another, lambda one: one.alerts.raise_alert(condition, mine))
     assert sorted(raised) == [False, False, False, True]
+    assert not store.alerts.raise_alert(condition, turn(store)), "the next look finds it open"
     (view,) = store.alerts.listed()
     assert (view.kind, view.job, view.is_open, view.told_at) == ("no_leader", None, True, None)
 
