@@ -323,12 +323,11 @@ def test_of_many_who_answer_at_once_one_wins_and_the_others_learn_of_it(
     assert_decided_once(store, job.at)
 
 
+@pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)  # on SQLite one writes after the other
 def test_claims_that_are_held_while_the_proposal_is_answered_make_another(
     store: Store, open_another: Callable[..., Store], ledger_url: str
 ) -> None:
     """Housekeeping waits for the answer's lock; the proposal it meant to extend is open no more when it has it."""
-    if not ledger_url.startswith("postgresql"):
-        pytest.skip("on SQLite one writes after the other")
     term = lead(store)
     job, _ = hold_claims(store, term)
     later = read(store, job.job_id)
@@ -351,12 +350,11 @@ def test_claims_that_are_held_while_the_proposal_is_answered_make_another(
     assert_decided_once(store, job.at)
 
 
+@pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)  # on SQLite one writes after the other
 def test_an_approval_that_meets_a_pause_waits_for_it_and_is_blocked(
     store: Store, open_another: Callable[..., Store], ledger_url: str
 ) -> None:
     """It locks the job's row as edits do: no approved tick slips past a pause that is being made."""
-    if not ledger_url.startswith("postgresql"):
-        pytest.skip("on SQLite one writes after the other")
     job = hold_gap(store, ledger_url, lead(store))
     before = approval(store, 1)
     with psycopg.connect(ledger_url.replace("+psycopg", "")) as pausing, ThreadPoolExecutor(1) as pool:
