@@ -37,10 +37,10 @@ def compare(
 ) -> None:
     """What a fleet costs under both strategies, leader and race: attempts, writes, conflicts, pulls, and late ticks.
 
-    Counted by the planner that decides in production, going through every tick on virtual time, once as the node that
-    wins and once as one that loses. Nodes are alike: what one loser does is counted for each of them. Jobs of equal
-    schedule and rules count as one that is there so many times. Pulls are the most there can be: every worker awake for
-    every start. Runs and the database are not simulated. No database is needed.
+    Counted by the planner that decides in production, going through every tick on virtual time, as the node that wins
+    and, for its first 20,000 moves, as one that loses: it drafts what the winner drafts, and so does every other.
+    Jobs of equal schedule and rules count as one that is there so many times. Pulls are the most there can be: every
+    worker awake for every start. Runs and the database are not simulated. No database is needed.
     """
     if (jobs is None) == (minutely is None):
         raise typer.BadParameter("give either --jobs PATH or --minutely N")
