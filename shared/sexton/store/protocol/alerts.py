@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from sexton.alerts import AlertKind, AlertView, Condition, DueAlert, Signs
 
-FRESH = timedelta(seconds=5)
+FRESH = timedelta(seconds=15)
 """What was found by a look older than this changes nothing."""
 
 
