@@ -70,9 +70,7 @@ def plan_job(
     claims: list[NewClaim] = []
     paced: tuple[Fire, ...] = ()
     if first is not None and _is_past(*first, now, punctual):
-        missed = decide_missed(
-            job, now, cause=cause, force_hold=force_hold, punctual=punctual, hold_detail=hold_detail
-        )
+        missed = decide_missed(job, now, cause=cause, force_hold=force_hold, punctual=punctual, hold_detail=hold_detail)
         decided = missed.upto
         claims = [claim_now(job.job_id, fire, now) for fire in missed.fires if not fire.is_paced]
         paced = tuple(fire for fire in missed.fires if fire.is_paced)

@@ -82,9 +82,7 @@ def _say_nothing_runs(plan: BackfillPlan, output: Output) -> None:
         print(f"no tick of {plan.job} fell due in there; nothing was changed")
     else:
         ran = counted(len(plan.ticks), "tick")
-        print(
-            f"nothing of {plan.job} is left to run in there: {ran} ran or will (--dry-run lists, --rerun runs again)"
-        )
+        print(f"nothing of {plan.job} is left to run in there: {ran} ran or will (--dry-run lists, --rerun runs again)")
 
 
 def _ask(plan: BackfillPlan, settings: ClusterSettings, *, rerun: bool) -> None:
