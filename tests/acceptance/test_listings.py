@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from sqlalchemy import Engine, create_engine, delete, insert, update
 from sexton.claims import State
 from sexton.store import tables
 from sexton_tui.cli.listings import logs
+from sexton_tui.cli.listings.status import WATCH_SECONDS
 from sexton_tui.cli.main import run
 from tests.support import scene, troubles
 from tests.support.ledgers import make_ledger
@@ -146,11 +148,15 @@ def test_status_tells_programs_the_word_the_alarms_and_the_servers(cluster: Clus
 def test_a_watched_status_keeps_its_first_lines_on_a_small_terminal(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(_seconds: float) -> None:
-        raise KeyboardInterrupt
+    sleep = time.sleep
+
+    def stop(seconds: float) -> None:
+        if seconds == WATCH_SECONDS:
+            raise KeyboardInterrupt
+        sleep(seconds)  # of a database that is busy, or of another thread
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback=None: os.terminal_size((80, 24)))
     monkeypatch.setattr("time.sleep", stop)
     with cluster.engine.begin() as connection:
         connection.execute(update(tables.cluster).values(halted=True))
