@@ -50,6 +50,7 @@ jobs:
     description: "Bills: everybody"
     owner: billing
     tags: [money, "08"]
+    alert: {late: 5m, failures: 3}
   calendar:
     schedule: {calendar: {months: 2}, at: "02:30", start: 2026-01-31, month_end: skip}
     command: [x]

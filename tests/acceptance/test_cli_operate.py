@@ -109,7 +109,7 @@ def test_an_unknown_job_is_exit_1(database: Path, command: CommandLine, argument
     assert "bel" in done.stderr
 
 
-@pytest.mark.parametrize(("key", "value"), [("strategy", "race"), ("retention", "1d"), ("retention.max_runs", "10")])
+@pytest.mark.parametrize(("key", "value"), [("retention", "1d"), ("retention.max_runs", "10")])
 def test_a_setting_that_nothing_acts_on_yet_is_refused_by_name(
     database: Path, command: CommandLine, key: str, value: str
 ) -> None:
