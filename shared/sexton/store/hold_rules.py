@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sexton.errors import NotFound
@@ -21,6 +22,18 @@ _ACTIONS = {
     ProposalState.REJECTED: "proposal.rejected",
     ProposalState.LAPSED: "proposal.lapsed",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as the compare-and-set takes it. ``condition``: what else must hold, with its ``values``."""
+
+    proposal_id: int
+    state: ProposalState
+    actor: str
+    note: str
+    condition: str = ""
+    values: Mapping[str, object] = field(default_factory=dict)
 
 
 def action_of(state: ProposalState) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, or_, select
 
 from sexton.claims import Origin, State
-from sexton.decisions import Cause, SkipReason
+from sexton.decisions import SkipReason
 from sexton.errors import NotFound, SextonError
 from sexton.job_rules import firing_rules, retries_from_json
 from sexton.schedule_specs import schedule_from_spec
@@ -24,7 +24,7 @@ from sexton.store import tables
 from sexton.store.read_cluster import read_workers
 from sexton.store.read_jobs import read_job_row
 from sexton.store.read_runs import claims_by, read_claim, read_claim_runs
-from sexton.store.read_takeovers import COUNTED, event_view, read_takeovers
+from sexton.store.read_takeovers import decision_view, event_view, read_takeovers
 from sexton.tick_facts import ClusterFacts, ProposalFacts, RefusedWrite, RevisionFacts, TickFacts
 from sexton.views import ClaimView, DecisionView, EventView, PauseView, SkipView
 
@@ -250,22 +250,7 @@ def _decisions(connection: Connection, job: Any, instant: datetime) -> tuple[Dec
         .order_by(table.c.decided_at.desc())
         .limit(_DECISIONS)
     ).all()
-    return tuple(
-        DecisionView(
-            term=row.term,
-            job_id=job.job_id,
-            job=job.name,
-            after=row.after,
-            upto=row.upto,
-            cause=Cause(row.cause),
-            revision=row.revision,
-            policy=row.policy,
-            **{name: getattr(row, name) for name in COUNTED},
-            reason=row.reason,
-            decided_at=row.decided_at,
-        )
-        for row in reversed(rows)
-    )
+    return tuple(decision_view(row, job.name) for row in reversed(rows))
 
 
 def _holders(connection: Connection, job_id: int, claim: ClaimView | None) -> tuple[ClaimView, ...]:

@@ -106,21 +106,23 @@ def read_decisions(connection: Connection, term: int, limit: int) -> tuple[Decis
         .order_by(jobs.c.name_key, table.c.job_id, table.c.after, table.c.cause)
         .limit(limit)
     )
-    return tuple(
-        DecisionView(
-            term=row.term,
-            job_id=row.job_id,
-            job=row.job,
-            after=row.after,
-            upto=row.upto,
-            cause=Cause(row.cause),
-            revision=row.revision,
-            policy=row.policy,
-            **{name: getattr(row, name) for name in COUNTED},
-            reason=row.reason,
-            decided_at=row.decided_at,
-        )
-        for row in rows
+    return tuple(decision_view(row, row.job) for row in rows)
+
+
+def decision_view(row: Row[Any], job: str) -> DecisionView:
+    """A row of ``decisions``, of the job of this name."""
+    return DecisionView(
+        term=row.term,
+        job_id=row.job_id,
+        job=job,
+        after=row.after,
+        upto=row.upto,
+        cause=Cause(row.cause),
+        revision=row.revision,
+        policy=row.policy,
+        **{name: getattr(row, name) for name in COUNTED},
+        reason=row.reason,
+        decided_at=row.decided_at,
     )
 
 

@@ -9,8 +9,8 @@ which extends a proposal by claims, finds it closed and makes another.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,17 @@ import psycopg
 from sexton.claims import OnWorkerLost
 from sexton.holds import ProposalState, start_at
 from sexton.settings import settings_from_rows
-from sexton.store.hold_rules import IS_GAP, LAPSED_BY, action_of, answer_detail, ends, no_proposal, said, said_of_rest
+from sexton.store.hold_rules import (
+    IS_GAP,
+    LAPSED_BY,
+    Answer,
+    action_of,
+    answer_detail,
+    ends,
+    no_proposal,
+    said,
+    said_of_rest,
+)
 from sexton.store.postgres import arrays, budget
 from sexton.store.postgres.edit_routine import LIMITS
 from sexton.store.protocol.holds import Approval, HoldAnswer
@@ -83,18 +93,6 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """An answer as the compare-and-set takes it. ``condition``: what else must hold, with its ``values``."""
-
-    proposal_id: int
-    state: ProposalState
-    actor: str
-    note: str
-    condition: str = ""
-    values: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class _Won:
     """The proposal that this transaction has answered."""
 
@@ -124,7 +122,7 @@ class PostgresHolds:
         return replace(answer, first_start=starts[0], last_start=starts[-1])
 
     def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
-        answer = _Answer(proposal_id, ProposalState.REJECTED, actor, note)
+        answer = Answer(proposal_id, ProposalState.REJECTED, actor, note)
         return self._retrying(lambda: self._close(answer))
 
     def lapse(self, limit: int = 100) -> tuple[HoldAnswer, ...]:
@@ -132,7 +130,7 @@ class PostgresHolds:
             due = [row[0] for row in connection.execute(_DUE, [limit])]
         lapsed = []
         for proposal_id in due:
-            answer = _Answer(proposal_id, ProposalState.LAPSED, LAPSED_BY, "", _IS_DUE)
+            answer = Answer(proposal_id, ProposalState.LAPSED, LAPSED_BY, "", _IS_DUE)
             lapsed.append(self._retrying(partial(self._close, answer)))
         return tuple(answer for answer in lapsed if answer.is_done)
 
@@ -142,7 +140,7 @@ class PostgresHolds:
         count, upto = approval.mark
         first, last = ends(approval.ticks)
         seen = {"approved": len(approval.ticks), "first": first, "last": last, "count": count, "upto": upto}
-        answer = _Answer(approval.proposal_id, ProposalState.APPROVED, actor, approval.note, _AS_READ, seen)
+        answer = Answer(approval.proposal_id, ProposalState.APPROVED, actor, approval.note, _AS_READ, seen)
         with self._connection.transaction(LIMITS) as connection:
             won = _answer(connection, answer)
             if isinstance(won, HoldAnswer):
@@ -160,7 +158,7 @@ class PostgresHolds:
             connection.execute("SELECT pg_notify('sexton_work', '')")
         return _done(answer, won, len(approval.ticks))
 
-    def _close(self, answer: _Answer) -> HoldAnswer:
+    def _close(self, answer: Answer) -> HoldAnswer:
         with self._connection.transaction(LIMITS) as connection:
             won = _answer(connection, answer)
             if isinstance(won, HoldAnswer):
@@ -184,7 +182,7 @@ class PostgresHolds:
         return settings_from_rows(dict(rows)).catch_up_rate
 
 
-def _answer(connection: psycopg.Connection[Any], answer: _Answer) -> _Won | HoldAnswer:
+def _answer(connection: psycopg.Connection[Any], answer: Answer) -> _Won | HoldAnswer:
     """The compare-and-set; where it is lost, the proposal as another left it. Raises ``NotFound``."""
     job = connection.execute(_LOCK_JOB, [answer.proposal_id]).fetchone()
     if job is None:
@@ -200,7 +198,7 @@ def _answer(connection: psycopg.Connection[Any], answer: _Answer) -> _Won | Hold
     return HoldAnswer(answer.proposal_id, job_id, name, False, ProposalState(state), *rest)
 
 
-def _cut(connection: psycopg.Connection[Any], approval: Approval, answer: _Answer, won: _Won, rest: str) -> None:
+def _cut(connection: psycopg.Connection[Any], approval: Approval, answer: Answer, won: _Won, rest: str) -> None:
     """The gap's skip record in parts: resolved where its ticks run after all, and the others say why not."""
     resolved = {
         "said": said(answer.state, answer.actor, approval.note),
@@ -226,7 +224,7 @@ def _unresolved(won: _Won, told: str) -> dict[str, object]:
     return {"job": won.job_id, "record": won.after, "said": told, "resolved_at": None, "resolved_by": None}
 
 
-def _done(answer: _Answer, won: _Won, approved: int) -> HoldAnswer:
+def _done(answer: Answer, won: _Won, approved: int) -> HoldAnswer:
     return HoldAnswer(
         proposal_id=answer.proposal_id,
         job_id=won.job_id,

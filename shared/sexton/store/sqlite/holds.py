@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sexton.claims import OnWorkerLost
 from sexton.holds import ProposalState, start_at
 from sexton.settings import settings_from_rows
-from sexton.store.hold_rules import IS_GAP, LAPSED_BY, action_of, answer_detail, ends, no_proposal, said, said_of_rest
+from sexton.store.hold_rules import (
+    IS_GAP,
+    LAPSED_BY,
+    Answer,
+    action_of,
+    answer_detail,
+    ends,
+    no_proposal,
+    said,
+    said_of_rest,
+)
 from sexton.store.protocol import Channel
 from sexton.store.protocol.holds import Approval, HoldAnswer
 from sexton.store.sqlite.connection import SqliteConnection
@@ -72,18 +81,6 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """An answer as the compare-and-set takes it. ``condition``: what else must hold, with its ``values``."""
-
-    proposal_id: int
-    state: ProposalState
-    actor: str
-    note: str
-    condition: str = ""
-    values: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class _Won:
     """The proposal that this transaction has answered; instants in microseconds."""
 
@@ -105,7 +102,7 @@ class SqliteHolds:
         first, last = ends(approval.ticks)
         seen: dict[str, object] = {"approved": len(approval.ticks), "first": to_micros(first), "last": to_micros(last)}
         seen |= {"count": count, "upto": to_micros(upto)}
-        answer = _Answer(approval.proposal_id, ProposalState.APPROVED, actor, approval.note, _AS_READ, seen)
+        answer = Answer(approval.proposal_id, ProposalState.APPROVED, actor, approval.note, _AS_READ, seen)
         values = _claim_values(approval)  # written before the one write lock is held, for which all others wait
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
@@ -128,15 +125,15 @@ class SqliteHolds:
         return replace(done, first_start=start, last_start=start_at(start, len(approval.ticks) - 1, rate))
 
     def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
-        return self._close(_Answer(proposal_id, ProposalState.REJECTED, actor, note))
+        return self._close(Answer(proposal_id, ProposalState.REJECTED, actor, note))
 
     def lapse(self, limit: int = 100) -> tuple[HoldAnswer, ...]:
         with self._connection.snapshot() as connection:
             rows = connection.execute(_DUE, [self._connection.now_micros(), limit]).fetchall()
-        answers = [self._close(_Answer(row[0], ProposalState.LAPSED, LAPSED_BY, "", _IS_DUE)) for row in rows]
+        answers = [self._close(Answer(row[0], ProposalState.LAPSED, LAPSED_BY, "", _IS_DUE)) for row in rows]
         return tuple(answer for answer in answers if answer.is_done)
 
-    def _close(self, answer: _Answer) -> HoldAnswer:
+    def _close(self, answer: Answer) -> HoldAnswer:
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
             won = _answer(connection, answer, now)
@@ -153,7 +150,7 @@ class SqliteHolds:
         return _done(answer, won, 0, now)
 
 
-def _answer(connection: sqlite3.Connection, answer: _Answer, now: int) -> _Won | HoldAnswer:
+def _answer(connection: sqlite3.Connection, answer: Answer, now: int) -> _Won | HoldAnswer:
     """The compare-and-set; where it is lost, the proposal as another left it. Raises ``NotFound``."""
     job = connection.execute(_JOB, [answer.proposal_id]).fetchone()
     if job is None:
@@ -189,7 +186,7 @@ def _claim_values(approval: Approval) -> dict[str, object]:
     }
 
 
-def _cut(connection: sqlite3.Connection, approval: Approval, answer: _Answer, won: _Won, rest: str, now: int) -> None:
+def _cut(connection: sqlite3.Connection, approval: Approval, answer: Answer, won: _Won, rest: str, now: int) -> None:
     """The gap's skip record in parts: resolved where its ticks run after all, and the others say why not."""
     resolved = {
         "said": said(answer.state, answer.actor, approval.note),
@@ -215,7 +212,7 @@ def _unresolved(won: _Won, told: str) -> dict[str, object]:
     return {"job": won.job_id, "record": won.after, "said": told, "resolved_at": None, "resolved_by": None}
 
 
-def _done(answer: _Answer, won: _Won, approved: int, now: int) -> HoldAnswer:
+def _done(answer: Answer, won: _Won, approved: int, now: int) -> HoldAnswer:
     return HoldAnswer(
         proposal_id=answer.proposal_id,
         job_id=won.job_id,
