@@ -15,6 +15,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 from sexton.errors import Refused
 from sexton.job_rules import MissedPolicy, MissedRules
@@ -23,7 +24,7 @@ from sexton.store.ledger_snapshot import audit_ledger
 from sexton.store.protocol import ChangeKind, JobChange, Store
 from sexton.store.resuming import resume_missed, skip_tick, unskip_tick
 from sexton.tick_view import END_OF_TIME
-from tests.stores.edit_stress import WORKERS, Stress, run_leader, run_worker
+from tests.stores.edit_stress import Stress, work_through
 from tests.support.leader_scene import create, definition, lead
 
 JOBS = 8
@@ -91,23 +92,12 @@ def run(url: str, seconds: float, seed: int) -> tuple[Stress, Counter[str]]:
     choice = random.Random(seed)
     jobs = create(store, *(definition(f"job {number}", choice.choice(PERIODS)) for number in range(JOBS)))
     begin = store.now() - timedelta(minutes=1)
-    threads = [stress.start(run_leader)]
-    threads += [stress.start(run_worker, seed * 100 + number) for number in range(WORKERS)]
     job_ids = [job.job_id for job in jobs]
-    operators = [stress.start(run_operator, job_ids, seed * 100 + 50 + number) for number in range(OPERATORS)]
-    stress.stop_editors.wait(seconds)
-    stress.stop_editors.set()
-    for thread in operators:
-        thread.join()
-    end = store.now()
-    while stress.decided_upto < end and not stress.stop_leader.wait(0.05):
-        pass
-    stress.stop_leader.set()
-    for thread in threads:
-        thread.join()
     try:
-        if stress.failures:
-            raise stress.failures[0]
+        operators = [
+            partial(run_operator, job_ids=job_ids, seed=seed * 100 + 50 + number) for number in range(OPERATORS)
+        ]
+        end = work_through(stress, store, seconds, seed, operators)
         wrong = Counter({"swallowed": stress.counts["swallowed"]})
         wrong["granted twice"] = len(stress.granted) - len(set(stress.granted))
         report = audit_ledger(store, begin, end)

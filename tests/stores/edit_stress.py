@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 
 from sexton.claims import Origin
@@ -216,12 +217,28 @@ def run(url: str, seconds: float, seed: int, routine: type[EditRoutine] | None =
     choice = random.Random(seed)
     jobs = create(store, *(definition(f"job {number}", choice.choice(PERIODS)) for number in range(JOBS)))
     halves = [{job.job_id: job.name for job in jobs[number::EDITORS]} for number in range(EDITORS)]
+    try:
+        editors = [partial(run_editor, names=half, seed=seed * 100 + 50 + number) for number, half in enumerate(halves)]
+        end = work_through(stress, store, seconds, seed, editors)
+        return stress, judge(store, end, stress)
+    finally:
+        for opened in stress.stores:
+            opened.close()
+
+
+def work_through(
+    stress: Stress, store: PostgresStore, seconds: float, seed: int, editors: Sequence[Callable[[Stress], None]]
+) -> datetime:
+    """A leader, workers and these editors at work at once for so long; the instant up to which all is decided.
+
+    Raises what one of them raised.
+    """
     threads = [stress.start(run_leader)]
     threads += [stress.start(run_worker, seed * 100 + number) for number in range(WORKERS)]
-    editors = [stress.start(run_editor, half, seed * 100 + 50 + number) for number, half in enumerate(halves)]
+    editing = [stress.start(editor) for editor in editors]
     stress.stop_editors.wait(seconds)
     stress.stop_editors.set()
-    for thread in editors:
+    for thread in editing:
         thread.join()
     end = store.now()
     while stress.decided_upto < end and not stress.stop_leader.wait(0.05):
@@ -229,13 +246,9 @@ def run(url: str, seconds: float, seed: int, routine: type[EditRoutine] | None =
     stress.stop_leader.set()
     for thread in threads:
         thread.join()
-    try:
-        if stress.failures:
-            raise stress.failures[0]
-        return stress, judge(store, end, stress)
-    finally:
-        for opened in stress.stores:
-            opened.close()
+    if stress.failures:
+        raise stress.failures[0]
+    return end
 
 
 # --- the judge ---------------------------------------------------------------------------------------
