@@ -23,6 +23,7 @@ from typing import Any
 
 from sexton.alert_settings import ALERT_READINGS, ALERT_SECRETS, AlertSettings
 from sexton.errors import InvalidOption, InvalidSetting
+from sexton.masked_url import masked_url
 from sexton.settings import parse_duration
 from sexton.sizes import bytes_of
 
@@ -37,7 +38,6 @@ MAX_SECRET_BYTES = 16 * 1024
 SYSTEM_CA = "system"
 # Each may be given as a file, and none as an option but an address.
 SECRETS = ("database", "coordinator_login", *ALERT_SECRETS)
-_SECRET = re.compile(r"(?i)((?:password|passfile|secret|key)[^&=\s]*\s*=\s*)(?:'[^']*'|[^&\s]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -103,17 +103,7 @@ def load_process_settings(
 
     Raises InvalidSetting, naming the file, variable or option that is wrong; for an option, InvalidOption.
     """
-    environ = os.environ if environ is None else environ
-    files = [config] if config is not None else [folder / FILE_NAME for folder in (folders or default_folders())]
-    if config is not None and not config.is_file():
-        raise InvalidOption(f"the settings file {config} does not exist", hint="mend --config")
-    given: dict[str, tuple[object, str]] = {}
-    for file in reversed(files):
-        if file.is_file():
-            given.update({key: (value, f"{key} in {file}") for key, value in _read_file(file).items()})
-    given.update(_from_environment(environ))
-    for key, text in flags.items():
-        given[key] = (text, f"--{key.replace('_', '-')}")
+    given = given_settings(flags, environ=environ, folders=folders, config=config)
     values: dict[str, Any] = {**_defaults()}
     for key, (value, source) in given.items():
         try:
@@ -129,20 +119,34 @@ def load_process_settings(
     return ProcessSettings(**values, coordinator_access=access, alerts=alerts)
 
 
+def given_settings(
+    flags: Mapping[str, str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    folders: Sequence[Path] | None = None,
+    config: Path | None = None,
+) -> dict[str, tuple[object, str]]:
+    """What is given, not yet read, by its key, and where: ``slots in ./sexton.toml``, ``SEXTON_SLOTS``, ``--slots``.
+
+    Raises InvalidSetting for a file that can't be read, InvalidOption where ``config`` is none.
+    """
+    files = [config] if config is not None else [folder / FILE_NAME for folder in (folders or default_folders())]
+    if config is not None and not config.is_file():
+        raise InvalidOption(f"the settings file {config} does not exist", hint="mend --config")
+    given: dict[str, tuple[object, str]] = {}
+    for file in reversed(files):
+        if file.is_file():
+            given.update({key: (value, f"{key} in {file}") for key, value in _read_file(file).items()})
+    given.update(_from_environment(os.environ if environ is None else environ))
+    for key, text in flags.items():
+        given[key] = (text, f"--{key.replace('_', '-')}")
+    return given
+
+
 def access_environment(access: CoordinatorAccess) -> dict[str, str]:
     """The variables that give ``access`` to another process."""
     values = {name: getattr(access, name) for name in _ACCESS}
     return {f"SEXTON_COORDINATOR_{name.upper()}": value for name, value in values.items() if value is not None}
-
-
-def masked_url(url: str) -> str:
-    """``url`` with any password in it as ``***``: what may be shown, be it a proper address or only near one."""
-    scheme, slashes, rest = url.rpartition("://") if url.count("://") == 1 else ("", "", url)
-    # To the last @: a password may hold what ought to have been escaped.
-    before, at, host = rest.rpartition("@")
-    user, colon, _ = before.partition(":")
-    shown = f"{user}:***@{host}" if at and colon else rest
-    return _SECRET.sub(r"\1***", f"{scheme}{slashes}{shown}")
 
 
 def default_name() -> str:

@@ -18,8 +18,8 @@ from sqlalchemy import Engine, create_engine, delete, insert, update
 from sexton.claims import State
 from sexton.store import tables
 from sexton_tui.cli.listings import logs
-from sexton_tui.cli.listings.status import WATCH_SECONDS
 from sexton_tui.cli.main import run
+from sexton_tui.cli.watching import WATCH_SECONDS
 from tests.support import scene, troubles
 from tests.support.ledgers import make_ledger
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from sexton.errors import InvalidSetting
+from sexton.masked_url import masked_url
 from sexton.process_settings import (
     CoordinatorAccess,
     LogFormat,
     ProcessSettings,
     access_environment,
     load_process_settings,
-    masked_url,
 )
 
 

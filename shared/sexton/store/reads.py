@@ -18,6 +18,7 @@ from sexton.history_views import History, PastRevision
 from sexton.hold_views import HoldDetail, HoldView
 from sexton.job_standing import Standings
 from sexton.output_views import LiveOutput
+from sexton.setting_views import SettingChange, SettingView, cluster_setting_views
 from sexton.settings import settings_from_rows
 from sexton.store import (
     read_cluster,
@@ -137,6 +138,14 @@ class LedgerReader:
                 counters=counters,
                 settings=settings,
             )
+
+    def settings(self) -> tuple[SettingView, ...]:
+        """Every setting of the cluster with its default, and who changed it when."""
+        with self._connect() as connection:
+            rows = connection.execute(select(tables.settings))
+            changes = [SettingChange(row.key, row.value, row.changed_by, row.changed_at) for row in rows]
+            coordinator = connection.execute(select(tables.cluster.c.coordinator)).scalar()
+            return cluster_setting_views(changes, coordinator)
 
     def failing(self) -> tuple[FailingJob, ...]:
         """Jobs whose newest run failed within a day, the newest 20 such at most, by name."""

@@ -12,6 +12,7 @@ from sexton.errors import Refused
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_record, print_rows
+from sexton_tui.cli.watching import watchable
 
 clock = typer.Typer(
     help="The database's clock against each node's; without a command, show it (exit code 1: a node doubts it).",
@@ -23,6 +24,7 @@ _COLUMNS = ("node", "role", Column("clock_offset", "database - host"), Column("c
 
 
 @clock.callback(invoke_without_command=True)
+@watchable
 def show(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     """The database's clock against each node's host clock, and who doubts it by how much; 1 if a node does.
 

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from sexton.errors import InvalidSetting
+from sexton.setting_views import DEFAULT, SettingView, process_setting_views
 from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text
 from sexton_tui.actor import actor
-from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.output import Output, OutputOption, print_json, print_rows
+from sexton_tui.cli.invocation import invocation_of, open_cluster
+from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_rows
+from sexton_tui.cli.watching import watchable
 
 settings = typer.Typer(
     help="Read and change the cluster's settings; without a command, list them.",
@@ -22,21 +24,45 @@ KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="Such as horizon
 
 
 @settings.callback(invoke_without_command=True)
-def _list_without_a_command(ctx: typer.Context) -> None:
+@watchable
+def _list_without_a_command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
     if ctx.invoked_subcommand is None:
-        list_settings(ctx)
+        list_settings(ctx, output)
 
 
 @settings.command("list")
+@watchable
 def list_settings(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
-    """Every setting with its value and its default."""
+    """Every setting in force and where it comes from: the cluster's, then those of a process started here.
+
+    A cluster's setting was set by somebody, or has its default. A process takes its own from options, the environment
+    (SEXTON_...), ./sexton.toml, ~/.config/sexton/sexton.toml, /etc/sexton/sexton.toml, in this order. Secrets are not
+    shown.
+    """
+    invocation = invocation_of(ctx)
+    of_process = process_setting_views(invocation.flags, config=invocation.config)
     with open_cluster(ctx, read_only=True) as store:
-        current = store.edits.settings()
-    default = ClusterSettings()
-    rows = [
-        {"key": key, "value": setting_text(current, key), "default": setting_text(default, key)} for key in SETTING_KEYS
-    ]
-    print_rows(rows, output, ("key", "value", "default"))
+        of_cluster = store.reads.settings()
+    if output is not Output.TABLE:
+        print_rows((*of_cluster, *of_process), output, ())
+        return
+    for title, views in (("Of the cluster", of_cluster), ("Of a process started here", of_process)):
+        print(title if views is of_cluster else f"\n{title}")
+        print_rows([_row(view) for view in views], output, _COLUMNS)
+
+
+_COLUMNS = (
+    *(Column("key"), Column("value", folds=True), Column("source", folds=True)),
+    Column("default", gives_way=1, folds=True),
+)
+
+
+def _row(view: SettingView) -> dict[str, str | None]:
+    source = view.source
+    if view.changed_at is not None:
+        source = f"set by {view.changed_by} at {instant_text(view.changed_at.replace(microsecond=0))}"
+    default = None if view.source == DEFAULT else view.default
+    return {"key": view.key, "value": view.value, "source": source, "default": default}
 
 
 @settings.command("get")

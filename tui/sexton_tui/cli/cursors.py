@@ -16,6 +16,7 @@ from sexton_tui.cli.asking import ask
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, counted, instant_text, print_rows
+from sexton_tui.cli.watching import watchable
 
 if TYPE_CHECKING:
     from sexton.store.protocol import Store
@@ -43,6 +44,7 @@ JobsArgument = Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", he
 
 
 @cursors.command("list")
+@watchable
 def list_cursors(ctx: typer.Context, jobs: JobsArgument = None, output: OutputOption = Output.TABLE) -> None:
     """Each job's cursor, how far ahead of now it is, and the ticks that fell due and are undecided."""
     with open_cluster(ctx, read_only=True) as store:

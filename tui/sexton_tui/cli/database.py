@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from sexton.process_settings import masked_url
+from sexton.masked_url import masked_url
 from sexton_tui.cli.invocation import ANSWER_WITHIN_SECONDS, checked_database, invocation_of
 
 db = typer.Typer(

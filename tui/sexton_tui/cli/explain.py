@@ -14,6 +14,7 @@ import typer
 from sexton.errors import SextonError
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, instant_text, json_value, print_record, printable
+from sexton_tui.cli.watching import watchable
 
 if TYPE_CHECKING:
     from sexton.local_readings import LocalReading
@@ -27,6 +28,7 @@ _NEAR = ("last", "next")
 _YEARS = range(1900, 2200)
 
 
+@watchable
 def explain(
     ctx: typer.Context,
     job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],

@@ -19,6 +19,7 @@ from sexton_tui.cli.output import (
     printable,
 )
 from sexton_tui.cli.plan_text import show_plan
+from sexton_tui.cli.watching import watchable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,7 @@ _COLUMNS = (
 )
 
 
+@watchable
 def history(
     ctx: typer.Context,
     job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="One job; else all of them.")] = None,

@@ -29,6 +29,7 @@ from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.listings.options import JobOption, LimitOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+from sexton_tui.cli.watching import watchable
 
 if TYPE_CHECKING:
     from sexton.store.protocol import HoldAnswer, Store
@@ -68,12 +69,14 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @holds.callback(invoke_without_command=True)
-def _list_without_a_command(ctx: typer.Context) -> None:
+@watchable
+def _list_without_a_command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
     if ctx.invoked_subcommand is None:
-        list_holds(ctx)
+        list_holds(ctx, output=output)
 
 
 @holds.command("list")
+@watchable
 def list_holds(
     ctx: typer.Context,
     job: JobOption = "",
@@ -95,6 +98,7 @@ def list_holds(
 
 
 @holds.command("show")
+@watchable
 def show(
     ctx: typer.Context,
     proposal: Annotated[str, typer.Argument(metavar="ID", help="The proposal's id.")],

@@ -22,6 +22,7 @@ from sexton_tui.cli.output import (
     print_record,
     print_rows,
 )
+from sexton_tui.cli.watching import watchable
 
 if TYPE_CHECKING:
     from sexton.cluster_views import Overview
@@ -46,12 +47,14 @@ _JOB_COLUMNS = (
 
 
 @inputs.callback(invoke_without_command=True)
+@watchable
 def inputs_group(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     """The cluster's inputs, this machine's, and each node's; exit code 1 if this machine's are others."""
     return 0 if ctx.invoked_subcommand is not None else _show(ctx, output)
 
 
 @inputs.command("show")
+@watchable
 def show(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     """The cluster's inputs, this machine's, and each node's; exit code 1 if this machine's are others."""
     return _show(ctx, output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as command_of
 
-from sexton.errors import NotFound, Refused
+from sexton.errors import NotFound, Refused, Unreachable
 
 if TYPE_CHECKING:
     from sexton.process_settings import ProcessSettings
@@ -28,6 +28,32 @@ class Invocation:
     debug: bool = False
     config: Path | None = None
     flags: dict[str, str] = field(default_factory=dict)
+    is_watched: bool = False
+    is_kept_open: bool = False
+    _store: Store | None = None
+
+    @contextmanager
+    def keeping_open(self) -> Iterator[None]:
+        """Within, ``open_cluster(read_only=True)`` gives the same store each time."""
+        self.is_kept_open = True
+        try:
+            yield
+        finally:
+            self.is_kept_open = False
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Close the store that is kept open, if there is one; the next one asked for is new."""
+        store, self._store = self._store, None
+        if store is not None:
+            with suppress(Unreachable):
+                store.close()
+
+    def kept_store(self, opened: Callable[[], Store]) -> Store:
+        """The store that is kept open; ``opened`` opens the first."""
+        if self._store is None:
+            self._store = opened()
+        return self._store
 
     def settings(self, **flags: str | None) -> ProcessSettings:
         """The process settings: files, environment, then the options (and ``flags``). Raises InvalidSetting."""
@@ -46,21 +72,29 @@ def invocation_of(ctx: typer.Context) -> Invocation:
 
 @contextmanager
 def open_cluster(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Store]:
-    """The cluster's store for one command; closed afterwards.
+    """The cluster's store for one command; closed afterwards, unless the command is repeated.
 
     Raises what ``checked_database`` does.
     """
-    from sexton.store import open_store
-    from sexton.store.protocol import StoreOptions
-
-    url = checked_database(ctx)
-    store = open_store(
-        StoreOptions(url=url, application="sexton cli", answer_within=ANSWER_WITHIN_SECONDS, read_only=read_only)
-    )
+    invocation = invocation_of(ctx)
+    if invocation.is_kept_open and read_only:
+        yield invocation.kept_store(lambda: _opened(ctx, read_only=True))
+        return
+    store = _opened(ctx, read_only=read_only)
     try:
         yield store
     finally:
         store.close()
+
+
+def _opened(ctx: typer.Context, *, read_only: bool) -> Store:
+    from sexton.store import open_store
+    from sexton.store.protocol import StoreOptions
+
+    url = checked_database(ctx)
+    return open_store(
+        StoreOptions(url=url, application="sexton cli", answer_within=ANSWER_WITHIN_SECONDS, read_only=read_only)
+    )
 
 
 def checked_database(ctx: typer.Context) -> str:
@@ -104,6 +138,11 @@ def _keep_config(ctx: typer.Context, value: Path | None) -> None:
         invocation_of(ctx).config = value
 
 
+def _keep_watch(ctx: typer.Context, value: bool) -> None:
+    if value:
+        invocation_of(ctx).is_watched = True
+
+
 def _keep_database(ctx: typer.Context, value: str | None) -> None:
     if value is not None:
         invocation_of(ctx).flags["database"] = value
@@ -145,17 +184,28 @@ def _shared(
     """The options that every command takes, before or after its name."""
 
 
+def _watched(
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", expose_value=False, callback=_keep_watch, help="Again every 2 s, until interrupted."),
+    ] = False,
+) -> None:
+    """The option of every listing."""
+
+
 def with_shared_options(command: TyperCommand | TyperGroup) -> TyperCommand | TyperGroup:
     """``command`` (and all below it) with the shared options added; an option of its own by that name wins."""
     for one in _with_subcommands(command):
         taken = {parameter.name for parameter in one.params}
-        one.params.extend(parameter for parameter in _shared_parameters() if parameter.name not in taken)
+        one.params.extend(parameter for parameter in _parameters_of(_shared) if parameter.name not in taken)
+        if getattr(one.callback, "is_watchable", False):
+            one.params.extend(_parameters_of(_watched))
     return command
 
 
-def _shared_parameters() -> list[Any]:
+def _parameters_of(function: Callable[..., None]) -> list[Any]:
     app = typer.Typer(add_completion=False)
-    app.command()(_shared)
+    app.command()(function)
     return list(command_of(app).params)
 
 

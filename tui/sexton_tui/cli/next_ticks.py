@@ -25,6 +25,7 @@ from sexton_tui.cli.month_drawing import (
     short_mark_text,
 )
 from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_rows
+from sexton_tui.cli.watching import watchable
 
 if TYPE_CHECKING:
     from sexton.job_rules import FiringRules
@@ -49,6 +50,7 @@ class _Asked:
     rules: FiringRules | None = None
 
 
+@watchable
 def next_ticks(
     ctx: typer.Context,
     expression: Annotated[str | None, typer.Argument(metavar="[EXPR]", help="A cron expression, in quotes.")] = None,

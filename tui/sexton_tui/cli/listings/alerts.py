@@ -11,6 +11,7 @@ from sexton.alerts import AlertView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import LimitOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
+from sexton_tui.cli.watching import watchable
 
 _COLUMNS = (
     "kind",
@@ -22,6 +23,7 @@ _COLUMNS = (
 )
 
 
+@watchable
 def alerts(
     ctx: typer.Context,
     only_open: Annotated[bool, typer.Option("--open", help="Only those that have not recovered.")] = False,

@@ -11,6 +11,7 @@ from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.cli.strategy import race_record
+from sexton_tui.cli.watching import watchable
 from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
 from sexton_tui.console.core.standing import is_race
 
@@ -29,6 +30,7 @@ _RACE_COLUMNS = (
 )
 
 
+@watchable
 def cluster(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
     """Say who leads since when, or what a race costs, and how the nodes stand."""
     with open_cluster(ctx, read_only=True) as store:

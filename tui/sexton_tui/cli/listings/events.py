@@ -12,6 +12,7 @@ from sexton.views import EventView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import PAGE, JobOption, LimitOption
 from sexton_tui.cli.output import Column, Output, OutputOption, cell_text, print_rows
+from sexton_tui.cli.watching import watchable
 
 _COLUMNS = (
     Column("at", in_seconds=True),
@@ -22,6 +23,7 @@ _COLUMNS = (
 )
 
 
+@watchable
 def events(
     ctx: typer.Context,
     job: JobOption = "",

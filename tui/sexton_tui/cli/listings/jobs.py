@@ -16,6 +16,7 @@ from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import PAGE, TO_RETRY, QueueOption
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+from sexton_tui.cli.watching import screen_rows, watchable
 
 _COLUMNS = (
     *(Column("job", folds=True), "state", "next", Column("last_run", "last run", gives_way=3, in_seconds=True)),
@@ -26,6 +27,7 @@ _TABLE_ROWS = 1_000
 _STATES = ("active", "paused", "quarantined")
 
 
+@watchable
 def jobs(
     ctx: typer.Context,
     job: Annotated[str | None, typer.Argument(metavar="JOB", help="One job, opened.")] = None,
@@ -57,7 +59,7 @@ def jobs(
         if output is not Output.TABLE:
             print_rows(map(_row, _jobs(store, which, limit)), output, _COLUMNS)
             return
-        listed = list(_jobs(store, which, limit or _TABLE_ROWS))
+        listed = list(_jobs(store, which, limit or screen_rows(ctx) or _TABLE_ROWS))
         print_rows(map(_row, listed), output, _COLUMNS, empty="no job; `sexton apply PATH` brings some")
         if (total := store.reads.jobs_page(which, 0, 1).total) > len(listed):
             print(f"showing {len(listed)} of {total}; --limit {total} shows all", file=sys.stderr)

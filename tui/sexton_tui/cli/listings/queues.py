@@ -15,6 +15,7 @@ from sexton.queue_rules import rate_of, slots_of
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
+from sexton_tui.cli.watching import watchable
 
 _COLUMNS = (
     *(Column("name", "queue", folds=True), Column("due", align="right"), "oldest", Column("ahead", align="right")),
@@ -33,12 +34,14 @@ queues = typer.Typer(
 
 
 @queues.callback(invoke_without_command=True)
+@watchable
 def _list_without_a_command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
     if ctx.invoked_subcommand is None:
         list_queues(ctx, output)
 
 
 @queues.command("list")
+@watchable
 def list_queues(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
     """List the queues: what is due, since when, what was written ahead, what runs, its limits, who serves it."""
     with open_cluster(ctx, read_only=True) as store:

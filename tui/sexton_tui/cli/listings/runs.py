@@ -14,6 +14,7 @@ from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import PAGE, TO_RETRY, JobOption, LimitOption, QueueOption, states_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
+from sexton_tui.cli.watching import watchable
 
 _COLUMNS = (
     *(Column("job", folds=True), "tick", "state", Column("lateness", gives_way=1), Column("took", gives_way=2)),
@@ -24,6 +25,7 @@ _COLUMNS = (
 _OUTCOMES = {state.word: state for state in (State.RUNNING, *sorted(ENDED_BY_RUN))} | {TO_RETRY: State.READY}
 
 
+@watchable
 def runs(
     ctx: typer.Context,
     of_job: Annotated[str, typer.Argument(metavar="[JOB]", help="Only this job's runs; as --job.")] = "",

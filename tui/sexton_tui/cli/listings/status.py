@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
-import time
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from sexton.cluster_views import FailingJob, Overview, Undecided
-from sexton.process_settings import masked_url
+from sexton.masked_url import masked_url
 from sexton.store.protocol import Store
 from sexton_tui.cli.invocation import invocation_of, open_cluster
 from sexton_tui.cli.listings.printing import is_ascii_output, print_lines
 from sexton_tui.cli.output import Output, OutputOption, json_value, print_json
+from sexton_tui.cli.watching import watchable
 from sexton_tui.console.core import overview as blocks
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
@@ -23,16 +21,12 @@ from sexton_tui.console.core.lines import Line, Span, line
 from sexton_tui.console.core.needs import Need, needs
 from sexton_tui.console.core.standing import Word, word
 
-WATCH_SECONDS = 2.0
 _ALERTS_COUNTED = 100
 _PLOT_WIDTH, _PLOT_HEIGHT = 72, 6
 
 
-def status(
-    ctx: typer.Context,
-    output: OutputOption = Output.TABLE,
-    watch: Annotated[bool, typer.Option("--watch", help="Again every 2 s, until interrupted.")] = False,
-) -> int:
+@watchable
+def status(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     """Who leads, how late things are, and what needs a human.
 
     Exit code 1 if a human is needed now: no leader (or racer), halted, the clock in doubt, ticks undecided or claims
@@ -41,24 +35,11 @@ def status(
     """
     database = masked_url(invocation_of(ctx).settings().database)
     with open_cluster(ctx, read_only=True) as store:
-        while True:
-            code = _once(store, output, database, clear=watch and sys.stdout.isatty())
-            if not watch:
-                return code
-            sys.stdout.flush()
-            time.sleep(WATCH_SECONDS)
-
-
-def _once(store: Store, output: Output, database: str, *, clear: bool) -> int:
-    overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
-    found = needs(overview, failing, undecided) + _pause_of_all(store) + _open_alerts(store)
+        overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
+        found = needs(overview, failing, undecided) + _pause_of_all(store) + _open_alerts(store)
     is_healthy = not any(need.is_urgent for need in found)
     if output is Output.TABLE:
-        lines = status_lines(overview, found, database)
-        if clear:  # what does not fit would push what matters most out of sight
-            print("\x1b[H\x1b[2J", end="")
-            lines = lines[: max(shutil.get_terminal_size().lines - 1, 1)]
-        print_lines(lines, coloured=True)
+        print_lines(status_lines(overview, found, database), coloured=True)
     elif output is Output.JSON:
         print_json(status_record(overview, found, failing, undecided, is_healthy=is_healthy))
     else:

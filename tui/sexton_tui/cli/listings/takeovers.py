@@ -13,6 +13,7 @@ from sexton_tui.cli.listings.options import LARGEST_TERM, LimitOption
 from sexton_tui.cli.listings.preview import show_preview
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+from sexton_tui.cli.watching import watchable
 from sexton_tui.console.core.details import takeover_lines
 
 _COLUMNS: tuple[Column | str, ...] = (
@@ -29,6 +30,7 @@ _DECISION_COLUMNS: tuple[Column | str, ...] = (
 )
 
 
+@watchable
 def takeovers(
     ctx: typer.Context,
     term: Annotated[

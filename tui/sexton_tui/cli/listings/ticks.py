@@ -16,6 +16,7 @@ from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import PAGE, LimitOption, states_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
+from sexton_tui.cli.watching import watchable
 
 _COLUMNS = (
     *("tick", "state", Column("origin", gives_way=3, usual="schedule")),
@@ -27,6 +28,7 @@ _COLUMNS = (
 )
 
 
+@watchable
 def ticks(
     ctx: typer.Context,
     job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],

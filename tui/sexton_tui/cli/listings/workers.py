@@ -14,6 +14,7 @@ from sexton.errors import NotFound
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
+from sexton_tui.cli.watching import watchable
 from sexton_tui.console.core.tables import worker_state
 
 _WORKER_COLUMNS = (
@@ -38,6 +39,7 @@ workers = typer.Typer(
 
 
 @workers.callback(invoke_without_command=True)
+@watchable
 def show(
     ctx: typer.Context,
     stopped: Annotated[bool, typer.Option("--stopped", help="Those that stopped cleanly, too.")] = False,

@@ -1,0 +1,186 @@
+"""``--watch``: a listing again and again, until interrupted (exit code 130).
+
+    look: the command runs, what it prints is kept ──▶ shown ──2 s──▶ look
+      └── the database does not answer ──▶ the last answer stays, and its age is said
+
+A listing is marked ``@watchable`` and does nothing more for it. On a terminal each look takes the place of the one
+before, cut to the screen; elsewhere (a pipe, JSON) one follows the other. One connection serves all looks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Concatenate, NoReturn, ParamSpec, TextIO, TypeVar, cast
+
+import typer
+
+from sexton.errors import Unreachable
+from sexton_tui.cli.invocation import Invocation, invocation_of
+from sexton_tui.cli.output import Output
+
+WATCH_SECONDS = 2.0
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_HOME, _CLEAR, _REST_OF_LINE, _REST = "\x1b[H", "\x1b[2J", "\x1b[K", "\x1b[J"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def watchable(command: Callable[Concatenate[typer.Context, P], R]) -> Callable[Concatenate[typer.Context, P], R]:
+    """``command`` with ``--watch``: it only reads, by ``open_cluster(read_only=True)``, and prints."""
+
+    @functools.wraps(command)
+    def once_or_again(ctx: typer.Context, *args: P.args, **kwargs: P.kwargs) -> R:
+        invocation = invocation_of(ctx)
+        if not invocation.is_watched or invocation.is_kept_open or ctx.invoked_subcommand is not None:
+            return command(ctx, *args, **kwargs)
+        is_table = kwargs.get("output", Output.TABLE) is Output.TABLE
+        with invocation.keeping_open():
+            _watch(lambda: command(ctx, *args, **kwargs), invocation, is_table=is_table)
+
+    marked: Any = once_or_again
+    marked.is_watchable = True
+    return cast("Callable[Concatenate[typer.Context, P], R]", marked)
+
+
+def screen_rows(ctx: typer.Context) -> int | None:
+    """How many rows at most can be seen of a table that is watched on a terminal; None where all of it is printed."""
+    if not invocation_of(ctx).is_watched or not _is_screen(sys.stdout):
+        return None
+    return shutil.get_terminal_size().lines
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a command printed, and when: by this machine's clock, and by one that only goes forward."""
+
+    printed: str
+    notes: str
+    at: datetime
+    seconds: float
+
+
+def _watch(look: Callable[[], object], invocation: Invocation, *, is_table: bool) -> NoReturn:
+    shown = _Screen(sys.stdout) if is_table and _is_screen(sys.stdout) else _Stream(sys.stdout, sys.stderr)
+    last: Look | None = None
+    try:
+        while True:
+            try:
+                last = _look(look)
+                shown.show(last)
+            except Unreachable as error:
+                if last is None:
+                    raise
+                invocation.let_go()
+                shown.show_again(last, str(error))
+            time.sleep(WATCH_SECONDS)
+    except KeyboardInterrupt:
+        shown.end()
+        raise
+
+
+def _look(look: Callable[[], object]) -> Look:
+    printed, notes = _Kept(sys.stdout), _Kept(sys.stderr)
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(notes):
+        look()
+    return Look(printed.getvalue(), notes.getvalue(), datetime.now(UTC), time.monotonic())
+
+
+class _Kept(io.StringIO):
+    """Keeps what is printed, and looks to the command like the stream that it will be printed on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a variable there
+        return self._stream.encoding or "ascii"
+
+
+class _Stream:
+    """One look after the other."""
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out, self._err = out, err
+        self._said = ""
+
+    def show(self, look: Look) -> None:
+        if self._said.startswith("sexton: "):
+            self._say("sexton: the database answers again\n")
+        self._out.write(look.printed)
+        self._out.flush()
+        self._say(look.notes)
+
+    def show_again(self, look: Look, why: str) -> None:
+        if not self._said.startswith("sexton: "):
+            self._say(f"sexton: {why}; the last answer is of {look.at:%H:%M:%S} UTC, going on\n")
+
+    def end(self) -> None:
+        """Nothing is left to be put in order."""
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            self._err.write(text)
+            self._err.flush()
+        self._said = text
+
+
+class _Screen:
+    """Each look in the place of the one before."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._is_begun = False
+
+    def show(self, look: Look) -> None:
+        self._draw(look, "")
+
+    def show_again(self, look: Look, why: str) -> None:
+        age = max(round(time.monotonic() - look.seconds), 1)
+        self._draw(look, f"!! AWAY: {why}. What follows is {age} s old, of {look.at:%H:%M:%S} UTC")
+
+    def _draw(self, look: Look, alarm: str) -> None:
+        columns, rows = shutil.get_terminal_size()
+        lines = ([alarm] if alarm else []) + (look.printed + look.notes).splitlines()
+        lines = screen_lines(lines, columns, max(rows - 1, 2), f"{look.at:%H:%M:%S} UTC, every {WATCH_SECONDS:g} s")
+        start = _HOME if self._is_begun else _HOME + _CLEAR
+        self._out.write(start + "".join(f"{line}{_REST_OF_LINE}\n" for line in lines) + _REST)
+        self._out.flush()
+        self._is_begun = True
+
+    def end(self) -> None:
+        """The prompt goes under what was shown, and not behind the terminal's ^C."""
+        self._out.write("\n")
+
+
+def screen_lines(lines: Sequence[str], columns: int, rows: int, foot: str) -> list[str]:
+    """So many of the first lines as fit into ``rows`` rows of ``columns`` cells, and what is left out in a last one."""
+    from rich.cells import cell_len
+
+    taken, used = 0, 1
+    for line in lines:
+        used += max(-(-cell_len(_COLOUR.sub("", line)) // max(columns, 1)), 1)
+        if used > rows:
+            break
+        taken += 1
+    if left := len(lines) - taken:
+        foot += f", {left} more {'line' if left == 1 else 'lines'} below"
+    return [*lines[:taken], foot[:columns]]
+
+
+def _is_screen(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
