@@ -1,8 +1,11 @@
 """Passes over missed ticks under either strategy: how one begins and ends, and what a commit in it carries.
 
-A leader's pass is its own: it alone writes. A race's is a row that all racers share (``RaceStore``): who finds missed
-ticks first counts them all and opens it, others join, and each commit that fires some adds them to the row's count in
-its own statement. So ``catch_up.hold_above`` bounds what all racers fire together, and what they hold they hold alike.
+A leader's pass is its own: it alone writes. Should it die, its successor goes on with the pass and with what it fired,
+and holds what is left of one that holds.
+
+A race's is a row that all racers share (``RaceStore``): who finds missed ticks first counts them all and opens it,
+others join, and each commit that fires some adds them to the row's count in its own statement. So
+``catch_up.hold_above`` bounds what all racers fire together, and what they hold they hold alike.
 """
 
 from __future__ import annotations
@@ -62,13 +65,15 @@ class LeaderPasses:
     term: int
     _budget: CatchUpBudget = field(init=False)
     _starts: list[datetime] = field(init=False, default_factory=list)
+    _noted: MissedPass | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._budget = CatchUpBudget(self.store, self.term)
 
     def first(self, now: datetime, settings: ClusterSettings) -> MissedPass | None:
-        fired_before = self.store.ticks.pass_fired()
-        return self.planner.begin_pass(Cause.TAKEOVER, now, fired_before, settings.catch_up_hold_above)
+        before = self.store.ticks.unfinished_pass()
+        hold_above = settings.catch_up_hold_above
+        return self.planner.begin_pass(Cause.TAKEOVER, now, before.fired, hold_above, holds=before.holds)
 
     def late(self, now: datetime, settings: ClusterSettings) -> MissedPass | None:
         return self.planner.begin_pass(Cause.LATE_LEADER, now, 0, settings.catch_up_hold_above)
@@ -76,9 +81,24 @@ class LeaderPasses:
     def batch(
         self, draft: Draft, now: datetime, settings: ClusterSettings, missed_pass: MissedPass | None
     ) -> TickBatch | None:
+        if not self._is_known(missed_pass):
+            self._starts = []
+            return None
         starts = self._budget.take(draft.paced, settings.catch_up_rate, now) if draft.paced else []
         self._starts = starts or []  # lost with an answer: the commit may have used them
         return None if starts is None else draft.batch(self.term, now, starts)
+
+    def _is_known(self, missed_pass: MissedPass | None) -> bool:
+        """Whether a successor would go on with the pass as it is: noted before its first commit, where a takeover's
+        row and its decisions do not tell."""
+        if missed_pass is None or missed_pass is self._noted:
+            return True
+        if missed_pass.cause is Cause.TAKEOVER and not missed_pass.force_hold:
+            return True
+        if not self.store.ticks.note_pass(self.term, holds=missed_pass.force_hold):
+            return False
+        self._noted = missed_pass
+        return True
 
     def unused(self, draft: Draft, job_ids: Collection[int] | None = None) -> None:
         starts = self._starts if job_ids is None else draft.starts_of(job_ids, self._starts)
@@ -88,7 +108,7 @@ class LeaderPasses:
         return missed_pass
 
     def end(self, missed_pass: MissedPass, planning: timedelta) -> None:
-        if missed_pass.cause is Cause.TAKEOVER:
+        if missed_pass.cause is Cause.TAKEOVER or missed_pass is self._noted:
             self.store.ticks.finish_pass(self.term, planning, len(self.planner.jobs))
 
 

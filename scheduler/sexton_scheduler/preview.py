@@ -27,7 +27,8 @@ class PreviewedJob:
 class TakeoverPreview:
     """``holds_all``: the pass would fire ``would_fire`` ticks by the jobs' policies, which is more than
     ``catch_up.hold_above``, so that they are held instead. ``fired_before``: by a pass that no leader has finished
-    yet, and which this one would go on with. ``faults``: jobs that would be put in quarantine, with the reason."""
+    yet, and which this one would go on with; ``holds_on``: because that one holds. ``faults``: jobs that would be put
+    in quarantine, with the reason."""
 
     now: datetime
     is_halted: bool
@@ -37,6 +38,7 @@ class TakeoverPreview:
     holds_all: bool
     jobs: tuple[PreviewedJob, ...]
     faults: tuple[tuple[str, str], ...]
+    holds_on: bool = False
 
 
 def preview_takeover(store: Store, settings: ClusterSettings) -> TakeoverPreview:
@@ -45,10 +47,10 @@ def preview_takeover(store: Store, settings: ClusterSettings) -> TakeoverPreview
     JobBook(store.ticks, planner).refresh()
     cluster = store.terms.cluster()
     now, hold_above = cluster.database_now, settings.catch_up_hold_above
-    fired_before = store.ticks.pass_fired()
+    before = store.ticks.unfinished_pass()
     planner.may_have_run_upto = now if cluster.is_displaced else cluster.may_have_run_upto
     would_fire = planner.would_fire(now, Cause.TAKEOVER)
-    missed_pass = planner.begin_pass(Cause.TAKEOVER, now, fired_before, hold_above)
+    missed_pass = planner.begin_pass(Cause.TAKEOVER, now, before.fired, hold_above, holds=before.holds)
     jobs: list[PreviewedJob] = []
     while (draft := planner.draft(now, now, missed_pass)).plans:
         for plan in draft.plans:
@@ -60,9 +62,10 @@ def preview_takeover(store: Store, settings: ClusterSettings) -> TakeoverPreview
         now=now,
         is_halted=cluster.halted,
         hold_above=hold_above,
-        fired_before=fired_before,
+        fired_before=before.fired,
         would_fire=would_fire,
         holds_all=missed_pass.force_hold,
         jobs=tuple(jobs),
         faults=tuple(sorted((fault.name, fault.reason) for fault in planner.faults.values())),
+        holds_on=before.holds,
     )

@@ -180,6 +180,15 @@ class TickBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class UnfinishedPass:
+    """The passes over missed ticks that nobody lived to finish. ``fired``: by all of them; ``holds``: what is left of
+    them is to be held."""
+
+    fired: int = 0
+    holds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CommitResult:
     """What one commit did. A stale term or a batch grown old wrote nothing at all."""
 

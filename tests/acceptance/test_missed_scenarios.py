@@ -17,6 +17,7 @@ from tests.support.missed_scene import (
     apply,
     approve,
     asleep,
+    dying_in_its_pass,
     instant,
     paced_at,
     pause,
@@ -45,6 +46,7 @@ MINUTELY, HOURLY, NIGHTLY = "* * * * *", "0 * * * *", "1 2 * * *"
 SECONDS = {"schedule": "* * * * * *", "overlap": "allow"}
 HELD = {"schedule": HOURLY, "missed": {"policy": "hold"}}
 GAP = without_leader("02:00:40", "05:30:30")  # in which an hourly job misses three ticks
+WAITS = ["(02:00:30, 02:01]: record of 1 held", "proposal of 1: open"]
 SOME = [f"job-{number}" for number in range(600)]
 
 OUTAGES = (
@@ -142,7 +144,26 @@ OUTAGES = (
         "600 jobs that missed one tick each, above catch_up.hold_above",
         {name: {"schedule": NIGHTLY} for name in SOME},
         (settings(catch_up__hold_above="599"), without_leader("02:00:40", "02:01:30"), until("02:02")),
-        {name: ["(02:00:30, 02:01]: record of 1 held", "proposal of 1: open"] for name in SOME},
+        dict.fromkeys(SOME, WAITS),
+    ),
+    *(
+        Row(
+            "five jobs that missed one tick each, above catch_up.hold_above, and who holds them dies halfway",
+            {name: {"schedule": NIGHTLY} for name in SOME[:5]},
+            (settings(catch_up__hold_above="4"), dying_in_its_pass(gap, 3), until("02:03")),
+            dict.fromkeys(SOME[:5], WAITS),
+        )
+        for gap in (without_leader("02:00:40", "02:01:30"), asleep("02:00:40", "02:01:30"))
+    ),
+    Row(
+        "a late leader dies in its pass, and its successor would fire more than catch_up.hold_above leaves",
+        {name: {"schedule": NIGHTLY} for name in SOME[:5]} | {"more": {"schedule": "32 1 2 * * *"}},
+        (settings(catch_up__hold_above="5"), dying_in_its_pass(asleep("02:00:40", "02:01:30"), 3), until("02:03")),
+        dict.fromkeys(SOME[:3], ["02:01: 1 schedule succeeded"])
+        | {
+            **dict.fromkeys(SOME[3:5], WAITS),
+            "more": ["(02:00:30, 02:01:32]: record of 1 held", "proposal of 1: open"],
+        },
     ),
     Row(
         "a queue without workers for three days",
@@ -368,10 +389,9 @@ PROPOSALS = (
         },
     ),
 )
-ROWS = (*OUTAGES, *PROPOSALS)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in (*OUTAGES, *PROPOSALS)])
 def test_missed_ticks(row: Row) -> None:
     scene = MissedScene(row.jobs)
     try:

@@ -17,6 +17,7 @@ from sexton.decisions import (
     NewProposal,
     NewSkip,
     SkipReason,
+    UnfinishedPass,
 )
 from sexton.job_rules import FiringRules
 from sexton.store.protocol import ChangeKind, Channel, JobChange, JobRow, Store
@@ -329,18 +330,49 @@ def test_a_successor_goes_on_with_the_count_of_an_unfinished_pass(store: Store, 
     first, second = create(store, definition("a"), definition("b"))
     term = lead(store)
     store.ticks.commit(batch(store, term, [(first, ticks_after(first, 3))], decisions=(decision(first, fired=3),)))
-    assert store.ticks.pass_fired() == 3
+    assert store.ticks.unfinished_pass() == UnfinishedPass(3)
     term = lead(store, "n2")
     store.ticks.commit(batch(store, term, [(second, ticks_after(second, 2))], decisions=(decision(second, fired=2),)))
-    assert store.ticks.pass_fired() == 5
+    assert store.ticks.unfinished_pass() == UnfinishedPass(5)
     store.ticks.finish_pass(term - 1, timedelta(seconds=1), 1)  # a stale leader finishes nothing
-    assert store.ticks.pass_fired() == 5
+    assert store.ticks.unfinished_pass() == UnfinishedPass(5)
     store.ticks.finish_pass(term, timedelta(milliseconds=250), 2)
-    assert store.ticks.pass_fired() == 0
+    assert store.ticks.unfinished_pass() == UnfinishedPass()
     earlier, takeover = rows(ledger_url, "takeovers")
     assert (takeover.planning_ms, takeover.jobs) == (250.0, 2)
     assert takeover.gap_until is not None
     assert (earlier.planning_ms, earlier.gap_until) == (None, takeover.gap_until)
+
+
+def test_a_successor_goes_on_with_what_a_pass_holds_and_with_what_a_late_leader_fired(store: Store) -> None:
+    (first,) = create(store, definition("a"))
+    term, ticks = lead(store), ticks_after(first, 4)
+    late = {"cause": Cause.LATE_LEADER}
+
+    def fire(number: int, under: int) -> None:
+        told = decision(first, after=ticks[number], fired=2, **late)
+        store.ticks.commit(batch(store, under, [(read(store, first.job_id), [ticks[number]])], decisions=(told,)))
+
+    store.ticks.finish_pass(term, SECOND, 2)
+    fire(0, term)  # a pass that was finished
+    store.ticks.note_pass(term, holds=False)
+    store.ticks.finish_pass(term, SECOND, 2)
+    assert store.ticks.note_pass(term, holds=False)
+    assert store.ticks.unfinished_pass() == UnfinishedPass()
+    fire(1, term)
+    stale, term = term, lead(store, "n2")
+    assert store.ticks.unfinished_pass() == UnfinishedPass(2)
+    assert not store.ticks.note_pass(stale, holds=True)
+    assert store.ticks.note_pass(term, holds=True)
+    assert store.ticks.unfinished_pass() == UnfinishedPass(2, holds=True)
+    term = lead(store)
+    store.edits.halt("alice", "night")
+    assert not store.ticks.note_pass(term, holds=False)
+    store.edits.lift_halt("alice")
+    store.ticks.note_pass(term, holds=False)
+    assert store.ticks.unfinished_pass() == UnfinishedPass(2, holds=True)
+    store.ticks.finish_pass(term, SECOND, 2)
+    assert store.ticks.unfinished_pass() == UnfinishedPass()
 
 
 def test_quarantine_needs_the_current_term_and_is_an_event(store: Store, ledger_url: str) -> None:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any
+from unittest.mock import patch
 
 from sexton.bulk_ticks import micros_of
 from sexton.claims import Origin, State
+from sexton.decisions import CommitResult, TickBatch
+from sexton.errors import DatabaseUnreachable
 from sexton.holds import ALL, Part
 from sexton.jobfiles.load import load_job_text
 from sexton.jobfiles.plan import plan_changes
@@ -22,6 +26,7 @@ from sexton.jobfiles.writing import JobEntry, job_file_text
 from sexton.settings import parse_duration
 from sexton.store.ledger_snapshot import audit_ledger
 from sexton.store.protocol import ChangeKind, EditConditions, HoldAnswer, JobChange
+from sexton.store.sqlite.ticks import SqliteTicks
 from sexton.store.tables import from_micros
 from tests.support.held_scene import approval
 from tests.support.virtual_nodes import TWO, VirtualCluster
@@ -179,6 +184,45 @@ def asleep(since: str, to: str) -> Step:
         scene.jump(instant(to))
 
     return happens
+
+
+def dying_in_its_pass(gap: Step, decided: int) -> Step:
+    """Who ends the gap dies when so many jobs of its pass are decided, and a successor goes on."""
+
+    def happens(scene: MissedScene) -> None:
+        commit, nodes = SqliteTicks.commit, scene.cluster.nodes
+
+        def cut_short(ticks: SqliteTicks, batch: TickBatch) -> CommitResult:
+            if not batch.decisions:
+                return commit(ticks, batch)
+            if not any(node.is_alive for node in nodes):
+                raise DatabaseUnreachable("this node is dead")
+            for node in nodes:
+                node.is_alive = False
+            rest = tuple(move.job_id for move in batch.moves[decided:])
+            return replace(commit(ticks, first_of(batch, decided)), not_moved=rest)
+
+        with patch.object(SqliteTicks, "commit", cut_short):
+            gap(scene)
+            scene.cluster.run(1)
+        assert not any(node.is_alive for node in nodes)
+        scene.cluster.node(f"node-{len(nodes) + 1}")
+        scene.cluster.run(_WATCHED.total_seconds())
+
+    return happens
+
+
+def first_of(batch: TickBatch, jobs: int) -> TickBatch:
+    """What the batch says of its first so many jobs."""
+    kept = {move.job_id for move in batch.moves[:jobs]}
+    return replace(
+        batch,
+        moves=batch.moves[:jobs],
+        claims=tuple(one for one in batch.claims if one.job_id in kept),
+        skips=tuple(one for one in batch.skips if one.job_id in kept),
+        proposals=tuple(one for one in batch.proposals if one.job_id in kept),
+        decisions=tuple(one for one in batch.decisions if one.job_id in kept),
+    )
 
 
 def without_worker(since: str, to: str, every: float) -> Step:

@@ -191,9 +191,14 @@ class Planner:
 
     # --- decisions ---
 
-    def begin_pass(self, cause: Cause, now: datetime, fired_before: int, hold_above: int) -> MissedPass:
-        """A pass over all ticks undecided at ``now``; whether it must hold is known before the first is decided."""
-        missed_pass = MissedPass(cause, now, hold_above, fired_before)
+    def begin_pass(
+        self, cause: Cause, now: datetime, fired_before: int, hold_above: int, *, holds: bool = False
+    ) -> MissedPass:
+        """A pass over all ticks undecided at ``now``; whether it must hold is known before the first is decided.
+
+        ``fired_before`` and ``holds``: by the unfinished pass that it goes on with.
+        """
+        missed_pass = MissedPass(cause, now, hold_above, fired_before, holds)
         would_fire = fired_before
         for job_id in self._live.due(now):
             would_fire += self._count_fired(self.jobs[job_id], now, cause)

@@ -1,4 +1,5 @@
-"""Tables of a race: what its racers share. One row, made by the migration."""
+"""The pass over missed ticks that the racers of a race share, and a leader leaves to its successor. One row, made by
+the migration."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ race_pass = Table(  # the newest pass over missed ticks
     Column("id", SmallInteger, primary_key=True),
     Column("number", BigInteger, nullable=False, server_default="0"),  # grows with every pass
     Column("is_open", Boolean, nullable=False, server_default=text("false")),
-    Column("fired", BigInteger, nullable=False, server_default="0"),  # by all racers together
+    Column(
+        "fired", BigInteger, nullable=False, server_default="0"
+    ),  # by all racers together; a leader's are its decisions
     Column("holds", Boolean, nullable=False, server_default=text("false")),  # catch_up.hold_above would be exceeded
     Column("term", BigInteger, nullable=False, server_default="0"),
     Column("opened_at", Instant),

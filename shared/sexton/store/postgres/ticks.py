@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sexton.decisions import CommitResult, LatePlan, TickBatch
+from sexton.decisions import CommitResult, LatePlan, TickBatch, UnfinishedPass
 from sexton.store.postgres import job_rows, late_claims, tick_commit
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_writes import CHANGES_LOCK
@@ -17,13 +17,23 @@ UPDATE budget SET next_at = greatest(next_at, clock_timestamp()) + %(span)s::int
 WHERE id = 1 AND {tick_commit.MAY_WRITE} RETURNING next_at - %(span)s::interval
 """  # noqa: S608 - the parts are constants
 
-# A race's open pass that holds goes on as one that fires no more: its count is beyond every setting.
-_UNFINISHED_FIRED = """
-SELECT coalesce(sum(d.fired), 0)::bigint
-  + (SELECT CASE WHEN NOT is_open THEN 0 WHEN holds THEN 1000000000 ELSE fired END FROM race_pass WHERE id = 1)
-FROM decisions d JOIN takeovers t USING (term)
-WHERE t.gap_until IS NULL AND d.cause = 'takeover'
+# A takeover's pass is told by its gap, a late leader's by the row, which also says whether either holds.
+_UNFINISHED = """
+SELECT p.is_open AND p.holds, CASE WHEN p.is_open THEN p.fired ELSE 0 END
+  + (SELECT coalesce(sum(d.fired), 0)::bigint FROM decisions d JOIN takeovers t USING (term)
+     WHERE t.gap_until IS NULL AND d.cause = 'takeover')
+  + (SELECT coalesce(sum(d.fired), 0)::bigint FROM decisions d
+     WHERE p.is_open AND d.term = p.term AND d.decided_at >= p.opened_at AND d.cause = 'late leader')
+FROM race_pass p WHERE p.id = 1
 """
+
+_NOTE = f"""
+WITH {tick_commit.FENCE}
+UPDATE race_pass SET is_open = true, number = number + (NOT is_open)::int, holds = %(holds)s OR (is_open AND holds),
+  fired = CASE WHEN is_open THEN fired ELSE 0 END, term = CASE WHEN is_open THEN term ELSE %(term)s END,
+  opened_at = CASE WHEN is_open THEN opened_at ELSE clock_timestamp() END
+WHERE id = 1 AND {tick_commit.MAY_WRITE}
+"""  # noqa: S608 - the parts are constants
 
 # A pass that its leader, or the race, did not live to finish was gone on with by this one: it ends with it.
 _FINISH = """
@@ -80,10 +90,14 @@ class PostgresTicks:
         first: datetime | None = None if row is None else row[0]
         return first
 
-    def pass_fired(self) -> int:
+    def unfinished_pass(self) -> UnfinishedPass:
         with self._connection.autocommit() as connection:
-            row = connection.execute(_UNFINISHED_FIRED).fetchone()
-        return 0 if row is None else int(row[0])
+            holds, fired = connection.execute(_UNFINISHED).fetchone() or (False, 0)
+        return UnfinishedPass(int(fired), holds)
+
+    def note_pass(self, term: int, *, holds: bool) -> bool:
+        with self._connection.autocommit() as connection:
+            return connection.execute(_NOTE, {"term": term, "holds": holds}).rowcount == 1
 
     def finish_pass(self, term: int, planning: timedelta, jobs: int) -> None:
         values = {"term": term, "planning_ms": planning / timedelta(milliseconds=1), "jobs": jobs}

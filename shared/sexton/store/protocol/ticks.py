@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from sexton.claims import Origin
-    from sexton.decisions import CommitResult, GrowingSkip, Interval, LatePlan, TickBatch
+    from sexton.decisions import CommitResult, GrowingSkip, Interval, LatePlan, TickBatch, UnfinishedPass
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +122,18 @@ class TickStore(Protocol):
         """
         ...
 
-    def pass_fired(self) -> int:
-        """Ticks fired so far by the takeover pass that no leader has finished yet; 0 if there is none."""
+    def unfinished_pass(self) -> UnfinishedPass:
+        """What a pass that begins now goes on with; nothing where the last one was finished."""
+        ...
+
+    def note_pass(self, term: int, *, holds: bool) -> bool:
+        """From now on ``unfinished_pass`` tells of the pass of this term, also where no takeover began it: that it
+        ``holds``, and what it fires. Ends with ``finish_pass``. False, and nothing is noted, under a stale term or in
+        a halted cluster."""
         ...
 
     def finish_pass(self, term: int, planning: timedelta, jobs: int) -> None:
-        """The takeover's pass over undecided ticks is done: ``gap_until`` becomes now."""
+        """The pass over undecided ticks is done: a takeover's ``gap_until`` becomes now."""
         ...
 
     def late_jobs(self, limit: int = 100) -> tuple[LateJobRow, ...]:

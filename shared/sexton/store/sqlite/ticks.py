@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sexton.decisions import CommitResult, LatePlan, TickBatch
+from sexton.decisions import CommitResult, LatePlan, TickBatch, UnfinishedPass
 from sexton.store.protocol import Channel, CursorsRead, JobRow, JobsPage, JobsRead, LateJobRow
 from sexton.store.sqlite import job_rows, late_claims, tick_commit
 from sexton.store.sqlite.connection import SqliteConnection
@@ -15,12 +15,21 @@ from sexton.store.tables import from_micros
 
 _RESERVE = "UPDATE budget SET next_at = max(next_at, ?) + ? WHERE id = 1 RETURNING next_at"
 
-# A race's open pass that holds goes on as one that fires no more: its count is beyond every setting.
-_UNFINISHED_FIRED = """
-SELECT coalesce(sum(d.fired), 0)
-  + (SELECT CASE WHEN NOT is_open THEN 0 WHEN holds THEN 1000000000 ELSE fired END FROM race_pass WHERE id = 1)
-FROM decisions d JOIN takeovers t USING (term)
-WHERE t.gap_until IS NULL AND d.cause = 'takeover'
+# A takeover's pass is told by its gap, a late leader's by the row, which also says whether either holds.
+_UNFINISHED = """
+SELECT p.is_open AND p.holds, CASE WHEN p.is_open THEN p.fired ELSE 0 END
+  + (SELECT coalesce(sum(d.fired), 0) FROM decisions d JOIN takeovers t USING (term)
+     WHERE t.gap_until IS NULL AND d.cause = 'takeover')
+  + (SELECT coalesce(sum(d.fired), 0) FROM decisions d
+     WHERE p.is_open AND d.term = p.term AND d.decided_at >= p.opened_at AND d.cause = 'late leader')
+FROM race_pass p WHERE p.id = 1
+"""
+
+_NOTE = """
+UPDATE race_pass SET is_open = 1, number = number + (NOT is_open), holds = :holds OR (is_open AND holds),
+  fired = CASE WHEN is_open THEN fired ELSE 0 END, term = CASE WHEN is_open THEN term ELSE :term END,
+  opened_at = CASE WHEN is_open THEN opened_at ELSE :now END
+WHERE id = 1
 """
 
 # A pass that its leader, or the race, did not live to finish was gone on with by this one: it ends with it.
@@ -79,10 +88,17 @@ class SqliteTicks:
             ((after,),) = connection.execute(_RESERVE, [self._connection.now_micros(), span]).fetchall()
         return from_micros(after - span)
 
-    def pass_fired(self) -> int:
+    def unfinished_pass(self) -> UnfinishedPass:
         with self._connection.snapshot() as connection:
-            (fired,) = connection.execute(_UNFINISHED_FIRED).fetchone()
-        return int(fired)
+            holds, fired = connection.execute(_UNFINISHED).fetchone()
+        return UnfinishedPass(int(fired), bool(holds))
+
+    def note_pass(self, term: int, *, holds: bool) -> bool:
+        with self._connection.transaction() as connection:
+            _, may_write = tick_commit.fence(connection, term)
+            if may_write:
+                connection.execute(_NOTE, {"term": term, "holds": holds, "now": self._connection.now_micros()})
+        return may_write
 
     def finish_pass(self, term: int, planning: timedelta, jobs: int) -> None:
         planning_ms = planning / timedelta(milliseconds=1)

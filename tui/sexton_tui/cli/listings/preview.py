@@ -63,7 +63,9 @@ def _told(preview: TakeoverPreview, totals: dict[str, int], jobs: int) -> Sequen
         parts = [f"{totals[key]:,} {key}" for key in _COUNTS[1:] if totals[key]]
         missed = f"{totals['missed']:,} missed tick{'' if totals['missed'] == 1 else 's'}"
         lines = [f"a takeover now ({now}) would decide {missed} of {counted(jobs, 'job')}: {', '.join(parts)}"]
-    if preview.holds_all:
+    if preview.holds_on and jobs:
+        lines.append("the pass it goes on with holds its ticks (catch_up.hold_above), and so would this one")
+    elif preview.holds_all:
         before = f", and {preview.fired_before:,} fired by the pass it goes on with" if preview.fired_before else ""
         lines.append(
             f"{preview.would_fire:,} would fire{before}: more than catch_up.hold_above ({preview.hold_above:,}), "
