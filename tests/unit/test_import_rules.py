@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.source_tree import ROOT, Module, is_within, product_modules
 
-PURE_PACKAGES = ("sexton_scheduler.core", "sexton_worker.core", "sexton_tui.console.core")
+PURE_PACKAGES = ("sexton_scheduler.core", "sexton_worker.core", "sexton_tui.console.core", "sexton_tui.web.guard")
 
 # What stands directly in `sexton` is pure, but for these.
 EDGES_OF_SEXTON = {
@@ -112,7 +112,7 @@ def wrong_directions(module: Module) -> list[str]:
         found += [
             f"{module.name} imports {name}"
             for name in module.imports()
-            if any(is_within(name, one) for one in STARTERS)
+            if any(is_within(name, one) for one in (*STARTERS, "sexton_tui.web"))
         ]
     return found
 
@@ -157,6 +157,7 @@ def test_a_wrong_direction_is_seen() -> None:
     assert wrong_directions(sample("sexton_tui.console.app", "import sexton_scheduler")) != []
     assert wrong_directions(sample("sexton_tui.console.app", "from sexton_tui.cli import main")) != []
     assert wrong_directions(sample("sexton_tui.console.app", "from sexton_tui.simulation import cluster")) != []
+    assert wrong_directions(sample("sexton_tui.console.app", "from sexton_tui.web import server")) != []
     assert wrong_directions(sample("sexton_tui.cli.up", "import sexton_scheduler.node")) == []
     assert wrong_directions(sample("sexton_tui.simulation.machines", "import sexton_worker.loop")) == []
 

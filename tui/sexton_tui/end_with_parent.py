@@ -6,24 +6,16 @@ gone before that was arranged is noticed by its pid.
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import sys
 
 from sexton_tui.cli.main import run
-
-_PR_SET_PDEATHSIG = 1
+from sexton_tui.parent import end_with
 
 
 def main(arguments: list[str]) -> int:
     """Run the command; its exit code."""
     parent, *command = arguments
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != int(parent):
-        return 0
-    return run(command)
+    return run(command) if end_with(int(parent)) else 0
 
 
 if __name__ == "__main__":

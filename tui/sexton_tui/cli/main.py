@@ -197,7 +197,14 @@ def _report_usage(error: typer.TyperException) -> int:
     return error.exit_code
 
 
-_EXTRAS = {"kazoo": "scheduler", "apscheduler": "scheduler", "textual": "tui", "psycopg": "postgres"}
+_EXTRAS = {
+    "kazoo": "scheduler",
+    "apscheduler": "scheduler",
+    "textual": "tui",
+    "aiohttp": "web",
+    "textual_serve": "web",
+    "psycopg": "postgres",
+}
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
