@@ -35,7 +35,7 @@ async def press(pilot: Pilot[Any], text: str) -> None:
 
 async def to_job(pilot: Pilot[Any], app: SextonConsole, name: str) -> None:
     """Put the cursor of the jobs pane on a job."""
-    await pilot.press("3")
+    await pilot.press("4")
     await sees(pilot, app, "1 to 9 of 9 jobs")
     await pilot.press("ctrl+home")
     for _ in range(20):

@@ -114,7 +114,7 @@ def test_a_halt_asks_why_is_shown_with_who_and_why_and_is_lifted_by_the_same_key
         await sees(pilot, app, "!! HALTED by ana@test since 02:30:41 (restore)")
         (row,) = seeded.rows(select(cluster.halted, cluster.halted_by, cluster.halt_reason))
         assert (row.halted, row.halted_by, row.halt_reason) == (True, "ana@test", "restore")
-        await pilot.press("6")
+        await pilot.press("8")
         await sees(pilot, app, "!! HALTED")
         await pilot.press("h")
         await sees(pilot, app, "Lift the halt?")

@@ -50,7 +50,7 @@ def test_five_keys_are_answered_while_the_database_is_stopped(
         async with app.run_test(size=(120, 40), notifications=True) as pilot:
             await until(pilot, lambda: "sched-2" in shown(app), "the first data arrives")
             own_postgres_server.freeze()
-            for key, pane in (("2", "takeovers"), ("3", "jobs"), ("4", "runs"), ("5", "workers"), ("1", "overview")):
+            for key, pane in (("2", "takeovers"), ("4", "jobs"), ("5", "runs"), ("6", "workers"), ("1", "overview")):
                 await pilot.press(key)
                 assert app.pane.id == pane
             await until(pilot, lambda: "stale:" in shown(app) and "s old" in shown(app), "it says how old its data is")
@@ -83,7 +83,7 @@ def test_it_starts_without_data_and_can_be_left_when_the_database_never_answers(
             await until(pilot, lambda: "no data yet" in shown(app), "it says that there is no data")
             said = "unable to open database file"  # lines break where the path ends
             await until(pilot, lambda: said in " ".join(shown(app).split()), "it says why")
-            await pilot.press("3")
+            await pilot.press("4")
             assert app.pane.id == "jobs"
 
     asyncio.run(scenario())

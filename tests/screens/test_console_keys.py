@@ -10,7 +10,7 @@ from sexton.claims import State
 from sexton.store import tables
 from sexton.store.tables import claims, live_outputs, watches
 from sexton_tui.console.app import SextonConsole
-from sexton_tui.console.screens import LinesScreen
+from sexton_tui.console.opened.screen import LinesScreen
 from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees, to_job
 from tests.support import scene
@@ -28,10 +28,10 @@ def test_number_keys_choose_panes_and_the_first_one_answers_the_first_questions(
             await sees(pilot, app, text)
         for key, text in (
             ("2", "hold: older than grace 60s, waits for an operator"),
-            ("3", "minutely-sync"),
-            ("4", "exit code 7"),
-            ("5", "default, reports"),
-            ("6", "why storage moves tonight"),
+            ("4", "minutely-sync"),
+            ("5", "exit code 7"),
+            ("6", "default, reports"),
+            ("8", "why storage moves tonight"),
             ("1", "Leadership"),
         ):
             await pilot.press(key)
@@ -60,7 +60,7 @@ def test_enter_opens_a_job_and_escape_goes_back(seeded: Scene) -> None:
 
 def test_a_run_opens_into_its_output_with_controls_shown(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
-        await pilot.press("4")
+        await pilot.press("5")
         await sees(pilot, app, "heartbeat-ping")
         await pilot.press("f")
         await sees(pilot, app, "7 runs only failed")
@@ -105,7 +105,7 @@ def test_find_narrows_jobs_and_runs(seeded: Scene) -> None:
         await press(pilot, "sync")
         await pilot.press("enter")
         await sees(pilot, app, "1 to 2 of 2 jobs with 'sync' in the name")
-        await pilot.press("4")
+        await pilot.press("5")
         await pilot.press("slash")
         await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
         await press(pilot, "sync-eu")
@@ -126,7 +126,7 @@ def test_find_narrows_jobs_and_runs(seeded: Scene) -> None:
 
 def test_older_runs_are_a_key_away(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
-        await pilot.press("4")
+        await pilot.press("5")
         await sees(pilot, app, "page 1: 103 runs, more with ]")
         await pilot.press("right_square_bracket")
         await sees(pilot, app, "page 2: 100 runs, more with ]")
@@ -151,7 +151,7 @@ def test_the_cursor_stays_on_its_row_while_rows_come_and_go(seeded: Scene) -> No
 
 def test_no_leader_and_halted_cannot_be_overlooked_on_any_pane(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
-        await pilot.press("6")
+        await pilot.press("8")
         await sees(pilot, app, "term.taken")
         with seeded.engine.begin() as connection:
             connection.execute(update(tables.cluster).values(leader=None))
@@ -187,7 +187,7 @@ def test_a_run_that_goes_on_opens_into_its_output_as_it_comes_and_then_into_what
             connection.execute(insert(live_outputs).values(**values, stderr_bytes=0, written_at=claim.granted_at))
 
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
-        await pilot.press("4")
+        await pilot.press("5")
         await sees(pilot, app, "heartbeat-ping")
         table = app.pane.table
         assert table is not None

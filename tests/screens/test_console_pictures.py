@@ -55,7 +55,7 @@ def test_takeovers(seeded: Scene, snap_compare: SnapCompare) -> None:
 def test_jobs(seeded: Scene, snap_compare: SnapCompare) -> None:
     app = seeded.console()
     assert snap_compare(
-        app, terminal_size=(120, 40), run_before=after("3", text="quarantined  -")
+        app, terminal_size=(120, 40), run_before=after("4", text="quarantined  -")
     )  # whole: columns have their widths
 
 
@@ -83,7 +83,7 @@ def test_jobs_in_trouble_in_ascii(seeded: Scene, snap_compare: SnapCompare) -> N
         troubles.halted(connection)
         troubles.degraded(connection)
     app = seeded.console(ascii_only=True)
-    assert snap_compare(app, terminal_size=(80, 24), run_before=after("3", text="quarantined"))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=after("4", text="quarantined"))
 
 
 @pytest.mark.parametrize("name", picture.PICTURES)

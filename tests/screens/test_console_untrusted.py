@@ -17,11 +17,11 @@ from tests.support import scene
 def test_hostile_text_changes_nothing_but_what_it_says(hostile: Scene, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         assert_clean(app)
-        for key in "23456":
+        for key in "23456789":
             await pilot.press(key)
             await pilot.pause(0.3)
             assert_clean(app)
-        await pilot.press("3")
+        await pilot.press("4")
         await sees(pilot, app, "a [/x] b\\x1b[2J\\u202e")
         await pilot.press("home")
         await until(pilot, lambda: app.job_under_cursor == scene.HOSTILE_NAME, "the hostile job is chosen")
@@ -37,7 +37,7 @@ def test_hostile_text_changes_nothing_but_what_it_says(hostile: Scene, size: tup
         await until(pilot, lambda: hostile.rows(paused)[0].paused_at is not None, "it is paused")
         await sees(pilot, app, "paused")
         assert_clean(app)
-        await pilot.press("4", "f")
+        await pilot.press("5", "f")
         await sees(pilot, app, "8 runs only failed")
         await pilot.press("enter")
         await sees(pilot, app, "stdout")
@@ -54,7 +54,7 @@ def assert_clean(app: SextonConsole) -> None:
 
 def test_ascii_draws_no_other_character(hostile: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
-        for key in "123456":
+        for key in "123456789":
             await pilot.press(key)
             await pilot.pause(0.3)
             # Scrollbars are drawn with blocks whatever the locale; everything else is Sexton's.

@@ -1,6 +1,6 @@
-"""The console: one screen of panes over the ledger, polled once a second, that answers keys whatever the database does.
+"""The console: panes over the ledger and screens on top of them, that answer keys whatever the database does.
 
-All reads are one call a second, for the visible pane alone, on a daemon thread; actions have a thread of their own. A
+All reads are one call a second, for the visible view alone, on a daemon thread; actions have a thread of their own. A
 call that does not come back is left behind (``calls.py``): the last known data stays, greyed, with its age.
 """
 
@@ -11,7 +11,8 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -20,39 +21,34 @@ from textual.app import ComposeResult, ScreenStackError
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.css.query import NoMatches
+from textual.events import Resize
 from textual.screen import Screen
-from textual.widgets import ContentSwitcher, DataTable, Footer, Static
+from textual.widgets import ContentSwitcher, Footer, Static
 
 from sexton.cluster_views import Overview
-from sexton.errors import Refused, SextonError
+from sexton.errors import NotFound, Refused, SextonError
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from sexton_tui.console.calls import Calls
-from sexton_tui.console.core import details
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.leadership import alarm_lines
 from sexton_tui.console.core.lines import ALARM, Line, line
-from sexton_tui.console.core.tables import RUNNING
-from sexton_tui.console.core.words import duration, wants_ascii
+from sexton_tui.console.core.subjects import Subject
+from sexton_tui.console.core.words import ClockReading, duration, wants_ascii
 from sexton_tui.console.driver import driver_that_leaves
-from sexton_tui.console.live_run import LiveRunScreen, read_run
-from sexton_tui.console.operating import Operating
+from sexton_tui.console.opened.help import HelpScreen
+from sexton_tui.console.opened.opening import screen_for
+from sexton_tui.console.opened.screen import OpenedScreen
+from sexton_tui.console.operating import OPERATING_BINDINGS, Operating
 from sexton_tui.console.options import ConsoleOptions
-from sexton_tui.console.panes import (
-    EventsPane,
-    JobsPane,
-    OverviewPane,
-    Pane,
-    RunsPane,
-    Shown,
-    TakeoversPane,
-    WorkersPane,
-)
-from sexton_tui.console.screens import LinesScreen
+from sexton_tui.console.panes import PANE_TYPES, Pane
+from sexton_tui.console.panes.runs import RunsPane
+from sexton_tui.console.view import CursorMoved, OpenAsked, Request, Shown, View
 from sexton_tui.console.widgets.banner import Banner
 from sexton_tui.console.widgets.dialogs import AskLine
 from sexton_tui.console.widgets.drawing import content_of
+from sexton_tui.console.widgets.head import Head
 from sexton_tui.console.widgets.tab import Tab
 from sexton_tui.terminal import is_terminal_gone, leave_terminal_if_gone
 
@@ -62,14 +58,7 @@ POLL_SECONDS = 1.0
 BACK_OFF_SECONDS = (1.0, 2.0, 4.0, 8.0)
 READ_WITHIN = 3.0
 STALE_AFTER = 3.0
-_PANE_TYPES: Mapping[str, type[Pane]] = {
-    "overview": OverviewPane,
-    "takeovers": TakeoversPane,
-    "jobs": JobsPane,
-    "runs": RunsPane,
-    "workers": WorkersPane,
-    "events": EventsPane,
-}
+_NARROW = 110
 
 
 def run_console(options: ConsoleOptions) -> int:
@@ -103,14 +92,8 @@ class SextonConsole(Operating):
         Binding("f", "failed", "failed"),
         Binding("left_square_bracket", "turn(-1)", "before", key_display="[", show=False),
         Binding("right_square_bracket", "turn(1)", "after", key_display="]", show=False),
-        Binding("p", "pause", "pause"),
-        Binding("r", "resume", "resume"),
-        Binding("t", "trigger", "trigger"),
-        Binding("R", "resign", "resign"),
-        Binding("h", "halt", "halt", show=False),
-        Binding("F", "force_leader", "force", show=False),
-        Binding("C", "accept_clock", "accept the clock", show=False),
-        Binding("K", "kill_leader", "kill"),
+        Binding("z", "clock_reading", "zone", show=False),
+        *OPERATING_BINDINGS,
         Binding("q", "quit", "leave"),
     ]
 
@@ -126,10 +109,11 @@ class SextonConsole(Operating):
         self._monotonic = monotonic
         self._reads = Calls(lambda: self._open(options.read_only), "console reads")
         self._history = LatenessHistory()
+        self._reading = ClockReading.UTC
         self._answered_at: float | None = None
         self._started_at = monotonic()
         self._trouble = ""
-        self._offered: tuple[str | None, bool] | None = None
+        self._offered: tuple[str, Subject | None] | None = None
 
     def _open(self, read_only: bool) -> Store:
         return open_store(
@@ -145,15 +129,15 @@ class SextonConsole(Operating):
     # --- the screen -------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="top"):
+        with Horizontal(id="top", classes="top"):
             yield Static(content_of([line(self.options.title)]), id="title")
             for pane in PANES:
-                yield Tab(f"{pane.key} {pane.title}", pane.id)
-            yield Static(id="clock")
-        yield Banner(id="banner", ascii_only=self.ascii_only)
+                yield Tab(pane)
+            yield Static(id="clock", classes="clock")
+        yield Banner(ascii_only=self.ascii_only)
         with ContentSwitcher(initial=PANES[0].id, id="panes"):
             for pane in PANES:
-                yield _PANE_TYPES[pane.id](id=pane.id, ascii_only=self.ascii_only)
+                yield PANE_TYPES[pane.id](id=pane.id, ascii_only=self.ascii_only)
         yield Footer()
 
     def on_mount(self) -> None:
@@ -166,6 +150,10 @@ class SextonConsole(Operating):
         if self.options.is_over is not None:
             self.set_interval(0.5, self._leave_when_over)
         self.poll()
+
+    def on_resize(self, event: Resize) -> None:
+        for tab in self.main.query(Tab):
+            tab.show_short(event.size.width < _NARROW)
 
     def is_being_left(self) -> bool:
         """Whether nobody waits for the screen any more."""
@@ -197,15 +185,24 @@ class SextonConsole(Operating):
         switcher = self.main.query_one("#panes", ContentSwitcher)
         return self.main.query_one(f"#{switcher.current}", Pane)
 
+    @property
+    def view(self) -> View:
+        """What is looked at: the topmost opened screen, else the chosen pane."""
+        for screen in reversed(self.screen_stack[1:]):
+            if isinstance(screen, OpenedScreen):
+                return screen
+        return self.pane
+
+    @property
+    def subject(self) -> Subject | None:
+        return self.view.subject
+
     def _choose(self, name: str) -> None:
         self.main.query_one("#panes", ContentSwitcher).current = name
         for tab in self.main.query(Tab):
             tab.set_class(tab.pane == name, "chosen")
         self.pane.add_class("waiting")  # what it shows is of its last visit
-        if self.pane.table is not None:
-            self.pane.table.focus()
-        else:
-            self.main.set_focus(None)
+        self.main.set_focus(self.pane.focus_target)
         self._offer()
         self._wake.set()
 
@@ -217,11 +214,11 @@ class SextonConsole(Operating):
         failures = 0
         while True:
             self._wake.clear()
-            pane = self.pane
-            request, since = pane.request(), self._history.since
+            view = self.view
+            request, since = view.request(), self._history.since
 
-            def read(store: Store, since: datetime | None = since, request: Any = request) -> tuple[Overview, Any]:
-                return store.reads.overview(since), request(store)
+            def read(store: Store, since: datetime | None = since, request: Request = request) -> tuple[Overview, Any]:
+                return store.reads.overview(since), _found_or_not(request, store)
 
             try:
                 overview, data = await self._reads(read, READ_WITHIN + 1)
@@ -234,7 +231,7 @@ class SextonConsole(Operating):
             else:
                 failures, self._trouble = 0, ""
                 with _unless_leaving():
-                    self._arrived(overview, pane, data)
+                    self._arrived(overview, view, data)
             self._tell_age()
             pause = BACK_OFF_SECONDS[min(failures, len(BACK_OFF_SECONDS)) - 1] if failures else POLL_SECONDS
             await self._sleep(pause)
@@ -245,12 +242,18 @@ class SextonConsole(Operating):
         except TimeoutError:
             return
 
-    def _arrived(self, overview: Overview, pane: Pane, data: Any) -> None:
+    def _arrived(self, overview: Overview, view: View, data: Any) -> None:
         self._answered_at = self._monotonic()
-        self._overview = overview
+        self._overview = replace(overview, now=self._reading.now(overview.now, self.options.zone))
         self._history = self._history.merged(overview)
-        pane.show(Shown(overview, self._history, self.ascii_only), data)
-        pane.remove_class("waiting")
+        if view.is_attached and isinstance(data, NotFound):
+            view.show_missing(str(data))
+        elif view.is_attached:
+            view.show(Shown(self._overview, self._history, self.ascii_only), data)
+        view.remove_class("waiting")
+        for tab in self.main.query(Tab):
+            if tab.pane == "holds":
+                tab.show_mark(f" ({len(overview.proposals)})" if overview.proposals else "")
         self._offer()
 
     def _tell_age(self) -> None:
@@ -258,15 +261,13 @@ class SextonConsole(Operating):
             self._show_age()
 
     def _show_age(self) -> None:
-        """The clock, the age of what is shown, and what must not be overlooked."""
+        """The clock, the age of what is shown, and what must not be overlooked: on the panes and on what is open."""
         now = self._monotonic()
         age = now - (self._started_at if self._answered_at is None else self._answered_at)
         is_stale = age > STALE_AFTER or (self._answered_at is None and bool(self._trouble))
-        self.main.set_class(is_stale, "stale")
         clock = "UTC"
         if self._overview is not None and self._answered_at is not None:
-            clock = f"UTC {self._overview.now + timedelta(seconds=age):%H:%M:%S}"
-        self.main.query_one("#clock", Static).update(content_of([line(clock)]))
+            clock = self._reading.clock(self._overview.now + timedelta(seconds=age))
         told: list[Line] = []
         if is_stale:
             old = (
@@ -277,7 +278,15 @@ class SextonConsole(Operating):
             told.append(line((f"!! {old}; {self._trouble or 'the database does not answer'}", ALARM)))
         if self._overview is not None:
             told += alarm_lines(self._overview)
-        self.main.query_one("#banner", Banner).show(told)
+        self.main.set_class(is_stale, "stale")
+        self.main.query_one("#clock", Static).update(content_of([line(clock)]))
+        self.main.query_one(Banner).show(told)
+        for screen in self.screen_stack[1:]:
+            if isinstance(screen, OpenedScreen) and screen.is_mounted:
+                screen.set_class(is_stale, "stale")
+                head = screen.query_one(Head)
+                head.show_clock(line(clock))
+                head.show_banner(told)
 
     # --- keys -------------------------------------------------------------------------------------
 
@@ -285,32 +294,24 @@ class SextonConsole(Operating):
         """Which keys are offered now; the footer shows those alone."""
         if not self.screen_stack:
             return True
-        if action in ("pause", "resume", "trigger"):
-            return not self.options.read_only and self.job_under_cursor is not None
-        if action in ("resign", "halt", "force_leader", "accept_clock"):
-            return not self.options.read_only
-        if action == "kill_leader":
-            return not self.options.read_only and self.options.kill_leader is not None
-        if action in ("find", "turn"):
-            return self.screen is self.main and isinstance(self.pane, JobsPane | RunsPane)
+        if (is_offered := self.offers(action)) is not None:
+            return is_offered
+        if action == "find":
+            return self.view.is_findable
+        if action == "turn":
+            return self.view.is_paged
         if action == "failed":
-            return self.screen is self.main and isinstance(self.pane, RunsPane)
+            return isinstance(self.view, RunsPane)
         return True
 
     def _offer(self) -> None:
         """Have the footer made anew where other keys are offered; it is empty for a moment."""
         with _unless_leaving():
-            offered = (self.pane.id, self.pane.job_under_cursor is not None)
+            view = self.view
+            offered = (str(view.id or id(view)), view.subject)
             if offered != self._offered:
                 self._offered = offered
                 self.refresh_bindings()
-
-    @property
-    def job_under_cursor(self) -> str | None:
-        """The job that an action would be about."""
-        if isinstance(self.screen, LinesScreen):
-            return self.screen.job
-        return self.pane.job_under_cursor if self.screen is self.main else None
 
     def action_pane(self, name: str) -> None:
         while len(self.screen_stack) > 1:
@@ -319,27 +320,33 @@ class SextonConsole(Operating):
 
     def action_help(self) -> None:
         lines = help_lines(can_kill=self.options.kill_leader is not None, read_only=self.options.read_only)
-        if not isinstance(self.screen, LinesScreen):
-            self._open_lines(LinesScreen(lines, ascii_only=self.ascii_only))
+        if not isinstance(self.screen, HelpScreen):
+            self._push(HelpScreen(lines, ascii_only=self.ascii_only))
 
     def action_turn(self, pages: int) -> None:
-        if isinstance(self.pane, JobsPane | RunsPane):
-            self.pane.turn(pages)
-            self._wake.set()
+        self.view.turn(pages)
+        self._wake.set()
 
     def action_failed(self) -> None:
-        if isinstance(self.pane, RunsPane):
-            self.pane.toggle_failed()
+        if isinstance(self.view, RunsPane):
+            self.view.toggle_failed()
             self._wake.set()
+
+    def action_clock_reading(self) -> None:
+        self._reading = self._reading.next
+        if self._overview is not None:
+            self._overview = replace(self._overview, now=self._reading.now(self._overview.now, self.options.zone))
+        self._tell_age()
+        self._wake.set()
 
     @work
     async def action_find(self) -> None:
-        pane = self.pane
-        if isinstance(pane, JobsPane | RunsPane):
-            question = "Jobs with this in their name" if isinstance(pane, JobsPane) else "Runs of the job"
-            text = await self.push_screen_wait(AskLine(question, value=pane.find, required=False, empty="empty: all"))
+        view = self.view
+        if view.is_findable:
+            question = "Runs of the job" if isinstance(view, RunsPane) else "Jobs with this in their name"
+            text = await self.push_screen_wait(AskLine(question, value=view.find, required=False, empty="empty: all"))
             if text is not None:
-                pane.find_by(text)
+                view.find_by(text)
                 self._wake.set()
 
     def on_tab_clicked(self, event: Tab.Clicked) -> None:
@@ -347,54 +354,36 @@ class SextonConsole(Operating):
 
     # --- opening ----------------------------------------------------------------------------------
 
-    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        key = event.row_key.value
-        if key is None:
-            return
-        if event.data_table.id == "job-table":
-            self.open_job(key)
-        elif event.data_table.id == "run-table":
-            self.open_run(int(key.removeprefix(RUNNING)), goes_on=key.startswith(RUNNING))
-        elif event.data_table.id == "takeover-table":
-            self._wake.set()
+    def on_open_asked(self, event: OpenAsked) -> None:
+        self.open(event.subject)
 
-    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        if event.data_table.id == "takeover-table":
-            self._wake.set()  # its decisions are shown below
+    def on_cursor_moved(self, event: CursorMoved) -> None:
+        if event.reads:
+            self._wake.set()
         self._offer()
 
-    @work(exclusive=True, group="open")
-    async def open_job(self, name: str) -> None:
-        """Show a job on a screen of its own."""
-        detail = await self._read(lambda store: (store.reads.job(name, 10), store.now()))
-        if detail is not None:
-            lines = details.job_lines(*detail)
-            self._open_lines(LinesScreen(lines, job=detail[0].job.name, ascii_only=self.ascii_only))
+    def open(self, subject: Subject) -> None:
+        """Show the subject on a screen of its own, where it has one."""
+        writes = None if self.options.read_only else self._writes
+        if (screen := screen_for(subject, writes, ascii_only=self.ascii_only)) is not None:
+            self._push(screen)
 
-    @work(exclusive=True, group="open")
-    async def open_run(self, token: int, *, goes_on: bool) -> None:
-        """Show a run with its output."""
-        if goes_on:
-            if (run := await self._read(read_run(token))) is not None:
-                writes = None if self.options.read_only else self._writes
-                self._open_lines(LiveRunScreen(token, run, self._reads, writes, ascii_only=self.ascii_only))
-            return
-        output = await self._read(lambda store: (store.reads.run_output(token), store.now()))
-        if output is not None:
-            lines = details.run_lines(*output)
-            self._open_lines(LinesScreen(lines, job=output[0].run.job, ascii_only=self.ascii_only))
+    def _push(self, screen: OpenedScreen) -> None:
+        trail = [self.options.title, next(pane.title for pane in PANES if pane.id == self.pane.id)]
+        trail += [opened.crumb for opened in self.screen_stack[1:] if isinstance(opened, OpenedScreen)]
+        screen.trail = (*trail, screen.crumb)
+        self.push_screen(screen, lambda _: self._came_back())
+        self._offer()
+        self._wake.set()
 
-    def _open_lines(self, screen: LinesScreen) -> None:
-        self.push_screen(screen)
-        if self.ascii_only:
-            screen.add_class("ascii")
+    def _came_back(self) -> None:
+        self._offer()
+        self._wake.set()
 
-    async def _read(self, request: Callable[[Store], Any]) -> Any:
-        """What was read; None after saying why not."""
-        try:
-            return await self._reads(request, READ_WITHIN + 1)
-        except TimeoutError:
-            self._say("the database does not answer", is_error=True)
-        except SextonError as error:
-            self._say(str(error), is_error=True)
-        return None
+
+def _found_or_not(request: Request, store: Store) -> Any:
+    """What was read; the error, where there is nothing to read."""
+    try:
+        return request(store)
+    except NotFound as error:
+        return error

@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
+
+from sexton.store.protocol import Store
 
 
 class Closing(Protocol):
@@ -25,6 +27,8 @@ Resource = TypeVar("Resource", bound="Closing | None")
 Result = TypeVar("Result")
 _Work = tuple[Callable[[Any], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 
+Calling = Callable[[Callable[[Store], Any], float], Awaitable[Any]]
+"""A ``Calls`` whose threads hold a store."""
 STUCK_LIMIT = 8
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from textual import work
 from textual.app import App
+from textual.binding import Binding, BindingType
 
 from sexton.cluster_views import Overview
 from sexton.errors import DatabaseUnreachable, SextonError
@@ -17,10 +18,23 @@ from sexton_tui.console import actions
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.lines import line
 from sexton_tui.console.core.standing import ahead_words, forceable_words
+from sexton_tui.console.core.subjects import Subject, job_of
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.widgets.dialogs import AskLine, Confirm
 
 WRITE_WITHIN = 8.0
+OPERATING_BINDINGS: list[BindingType] = [
+    Binding("p", "pause", "pause"),
+    Binding("r", "resume", "resume"),
+    Binding("t", "trigger", "trigger"),
+    Binding("R", "resign", "resign"),
+    Binding("h", "halt", "halt", show=False),
+    Binding("F", "force_leader", "force", show=False),
+    Binding("C", "accept_clock", "accept the clock", show=False),
+    Binding("K", "kill_leader", "kill"),
+]
+_OF_A_JOB = ("pause", "resume", "trigger")
+_OF_THE_CLUSTER = ("resign", "halt", "force_leader", "accept_clock")
 
 
 class Operating(App[None]):
@@ -35,8 +49,23 @@ class Operating(App[None]):
         self._overview: Overview | None = None
 
     @property
+    def subject(self) -> Subject | None:
+        """What an action would be about."""
+        return None
+
+    @property
     def job_under_cursor(self) -> str | None:
         """The job that an action would be about."""
+        return job_of(self.subject)
+
+    def offers(self, action: str) -> bool | None:
+        """Whether the key of this action is offered now; None where it changes nothing."""
+        if action in _OF_A_JOB:
+            return not self.options.read_only and self.job_under_cursor is not None
+        if action in _OF_THE_CLUSTER:
+            return not self.options.read_only
+        if action == "kill_leader":
+            return not self.options.read_only and self.options.kill_leader is not None
         return None
 
     @work
@@ -120,7 +149,7 @@ class Operating(App[None]):
         try:
             self._say(await self._writes(action, WRITE_WITHIN))
         except (TimeoutError, DatabaseUnreachable):
-            self._say("outcome unknown: the answer did not come. Pane 6 lists what was done", is_error=True)
+            self._say("outcome unknown: the answer did not come. Pane 8 lists what was done", is_error=True)
         except SextonError as error:
             self._say(str(error), is_error=True)
         self._wake.set()

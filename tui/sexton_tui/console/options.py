@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from sexton_tui.actor import actor as actor_here
+from sexton_tui.console.local_zone import local_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class ConsoleOptions:
 
     ``kill_leader`` ends the leader's process and says what it did; only who started that process can give it.
     ``is_over`` is asked twice a second and ends the console when it says so. ``actor``: who acts, for the audit log.
+    ``zone``: the one that is called local.
     ``clock`` replaces the host's clock in a database that has none (SQLite), for pictures and tests.
     """
 
@@ -25,4 +27,5 @@ class ConsoleOptions:
     is_over: Callable[[], bool] | None = None
     title: str = "sexton"
     actor: str = field(default_factory=actor_here)
+    zone: tzinfo = field(default_factory=local_zone)
     clock: Callable[[], datetime] | None = None

@@ -47,7 +47,7 @@ def job_lines(detail: JobDetail, now: datetime) -> list[Line]:
         line(("owner     ", DIM), job.owner or "-", ("   tags ", DIM), ", ".join(job.tags) or "-"),
         line(("decided   ", DIM), f"up to {instant(detail.cursor, now)}"),
         line(),
-        line(("Next ticks (UTC)", STRONG)),
+        line((f"Next ticks ({now:%Z})", STRONG)),
     ]
     lines += [line(f"  {instant(tick, now)}  in {duration(tick - now)}") for tick in job.next_ticks]
     if not job.next_ticks:

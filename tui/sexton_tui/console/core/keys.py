@@ -9,23 +9,29 @@ from sexton_tui.console.core.lines import DIM, STRONG, Line, line
 
 @dataclass(frozen=True, slots=True)
 class PaneName:
+    """A pane: the key that chooses it, and its title; a shorter one for narrow screens."""
+
     key: str
     id: str
     title: str
+    short: str = ""
 
 
 PANES = (
-    PaneName("1", "overview", "Overview"),
-    PaneName("2", "takeovers", "Takeovers"),
-    PaneName("3", "jobs", "Jobs"),
-    PaneName("4", "runs", "Runs"),
-    PaneName("5", "workers", "Workers"),
-    PaneName("6", "events", "Events"),
+    PaneName("1", "overview", "Overview", "Over"),
+    PaneName("2", "takeovers", "Takeovers", "Terms"),
+    PaneName("3", "holds", "Holds"),
+    PaneName("4", "jobs", "Jobs"),
+    PaneName("5", "runs", "Runs"),
+    PaneName("6", "workers", "Workers", "Work"),
+    PaneName("7", "queues", "Queues", "Que"),
+    PaneName("8", "audit", "Audit", "Log"),
+    PaneName("9", "settings", "Settings", "Set"),
 )
 
 _KEYS = (
-    ("1 .. 6", "the panes, as their titles say"),
-    ("enter", "open the job or run under the cursor"),
+    ("1 .. 9", "the panes, as their titles say"),
+    ("enter", "open what is under the cursor"),
     ("escape", "back"),
     ("/", "jobs: find by name; runs: only those of one job"),
     ("[ ]", "jobs and runs: the page before, the page after"),
@@ -38,6 +44,7 @@ _KEYS = (
     ("F", "force a node to lead, whatever ZooKeeper says; asks which"),
     ("C", "accept the database's clock after it jumped"),
     ("K", "kill the leader's process (in `sexton up` and `make cluster`)"),
+    ("z", "clock readings in UTC, in the zone of this machine, or as distances from now"),
     ("ctrl+p", "the command palette"),
     ("q", "leave"),
 )
@@ -54,8 +61,8 @@ def help_lines(*, can_kill: bool, read_only: bool) -> list[Line]:
         lines.append(line((f"  {key:<8}", STRONG), text))
     lines += [
         line(),
-        line(("Instants are UTC. Late: how long after its tick a run started.", DIM)),
-        line(("Every action is recorded with who and why; pane 6 lists them.", DIM)),
+        line(("The zone of all instants stands beside the clock. Late: how long after its tick a run started.", DIM)),
+        line(("Every action is recorded with who and why; pane 8 lists them.", DIM)),
     ]
     if read_only:
         lines.append(line("Started read-only: no action is offered."))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
+from sexton_tui.console.core.subjects import Subject
+
 # Styles are words; the widgets know their colours. No meaning hangs on a colour alone.
 PLAIN = ""
 DIM = "dim"
@@ -118,19 +120,20 @@ def fit(one: Line, width: int) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table: what it stands for, and its cells."""
+    """A row of a table: its key among the others, its cells, and what it is about."""
 
     key: str
     cells: tuple[Span, ...]
+    about: Subject | None = None
 
 
-def row(key: str, *cells: Part) -> Row:
+def row(key: str, *cells: Part, about: Subject | None = None) -> Row:
     """A row of texts, each plain or with a style; cleaned."""
     made = []
     for cell in cells:
         text, style = (cell, PLAIN) if isinstance(cell, str) else cell
         made.append(Span(clean(text), style))
-    return Row(key, tuple(made))
+    return Row(key, tuple(made), about)
 
 
 def text_lines(data: bytes | str) -> tuple[Line, ...]:

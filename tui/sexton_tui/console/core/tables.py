@@ -1,19 +1,33 @@
-"""Rows of the tables: takeovers, jobs, runs, workers, queues, events."""
+"""Rows of the tables: takeovers, proposals, jobs, runs, workers, queues, events, settings."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from rich.cells import cell_len
 
 from sexton.claims import State
 from sexton.cluster_views import NodeView, QueueView, WorkerView
+from sexton.hold_views import HoldView
+from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text, settings_from_rows
 from sexton.views import ClaimView, DecisionView, EventView, JobView, RunView, TakeoverView
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Part, Row, row
 from sexton_tui.console.core.needs import WORKER_SILENCE
 from sexton_tui.console.core.overview import gap_words
+from sexton_tui.console.core.subjects import (
+    OfDecisions,
+    OfEvent,
+    OfJob,
+    OfNode,
+    OfProposal,
+    OfQueue,
+    OfRun,
+    OfSetting,
+    OfTakeover,
+    OfWorker,
+)
 from sexton_tui.console.core.words import count, duration, instant, late_words, since_words, state_style, strip
 
 TAKEOVER_COLUMNS = (
@@ -26,6 +40,8 @@ WORKER_COLUMNS = ("worker", "state", "slots", "queues", "seen", "since", "versio
 QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slots busy", "limit")
 EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
 DECISION_COLUMNS = ("job", "missed", "reason", "ticks", "decided", "policy", "cause")
+HOLD_COLUMNS = ("id", "job", "ticks", "first", "last", "waits", "lapses", "why")
+SETTING_COLUMNS = ("setting", "value", "default", "source")
 STRIP_WIDTH = 20
 RUNNING = "running "  # how the key of a run that goes on begins; a token follows
 _WORKER_STYLES = {"stopped": DIM, "silent": BAD, "drains": WARN, "drained": DIM, "serves": GOOD}
@@ -48,6 +64,7 @@ def takeover_row(takeover: TakeoverView, now: datetime) -> Row:
         count(totals.skipped),
         (count(totals.expired), BAD if totals.expired else PLAIN),
         (count(totals.held), WARN if totals.held else PLAIN),
+        about=OfTakeover(takeover.term),
     )
 
 
@@ -64,12 +81,44 @@ def decision_row(decision: DecisionView, now: datetime) -> Row:
         decided or "none",
         decision.policy,
         (decision.cause.value, DIM),
+        about=OfDecisions(decision.job, decision.term, decision.after, decision.upto),
     )
 
 
 def stretch(after: datetime, upto: datetime, now: datetime) -> str:
     """Ticks in ``(after, upto]``."""
     return f"after {instant(after, now)} to {instant(upto, now)}"
+
+
+def hold_row(hold: HoldView, now: datetime) -> Row:
+    return row(
+        str(hold.proposal_id),
+        str(hold.proposal_id),
+        hold.job,
+        count(hold.count),
+        instant(hold.first, now),
+        instant(hold.last, now),
+        (since_words(hold.made_at, now), WARN),
+        instant(hold.lapses_at, now),
+        hold.reason,
+        about=OfProposal(hold.job, hold.proposal_id),
+    )
+
+
+def setting_rows(stored: Mapping[str, str]) -> list[Row]:
+    """Every setting; ``stored`` are those that the cluster has set."""
+    current, default = settings_from_rows(stored), ClusterSettings()
+    return [
+        row(
+            key,
+            key,
+            setting_text(current, key),
+            (setting_text(default, key), DIM),
+            "the cluster's" if key in stored else ("default", DIM),
+            about=OfSetting(key),
+        )
+        for key in SETTING_KEYS
+    ]
 
 
 def job_row(job: JobView, now: datetime, *, ascii_only: bool = False) -> Row:
@@ -91,6 +140,7 @@ def job_row(job: JobView, now: datetime, *, ascii_only: bool = False) -> Row:
         f"{job.schedule} {job.timezone}",
         job.queue,
         job.owner,
+        about=OfJob(job.name),
     )
 
 
@@ -107,6 +157,7 @@ def run_row(run: RunView, now: datetime) -> Row:
         str(run.attempt),
         run.worker,
         (run.error, BAD),
+        about=OfRun(run.job, run.scheduled_at, run.token),
     )
 
 
@@ -125,6 +176,7 @@ def running_row(claim: ClaimView, now: datetime) -> Row:
         str(claim.attempt),
         claim.worker,
         "",
+        about=None if claim.token is None else OfRun(claim.job, claim.scheduled_at, claim.token, goes_on=True),
     )
 
 
@@ -149,6 +201,7 @@ def worker_row(worker: WorkerView, now: datetime) -> Row:
         instant(worker.started_at, now),
         worker.version,
         f"{worker.address} pid {worker.pid}",
+        about=OfWorker(worker.name),
     )
 
 
@@ -164,6 +217,7 @@ def queue_row(queue: QueueView, now: datetime) -> Row:
         ("none", BAD if unserved else DIM) if not queue.workers else str(queue.workers),
         f"{queue.busy} of {queue.slots}",
         _limit(queue),
+        about=OfQueue(queue.name),
     )
 
 
@@ -186,6 +240,7 @@ def node_row(node: NodeView, now: datetime) -> Row:
         f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms",
         instant(node.claims_upto, now),
         node.inputs_id,
+        about=OfNode(node.name),
     )
 
 
@@ -197,6 +252,7 @@ def event_row(event: EventView, now: datetime) -> Row:
         event.action,
         event.job or "",
         detail_text(event),
+        about=OfEvent(event.event_id, event.job),
     )
 
 

@@ -1,15 +1,56 @@
-"""Times, counts and outcomes in the fewest words that an operator reads at a glance. Clock readings are UTC."""
+"""Times, counts and outcomes in the fewest words that an operator reads at a glance.
+
+Clock readings are those of the zone of ``now``, which the command line gives in UTC, and a screen in the zone it shows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
 
 from sexton.claims import State
 from sexton.cluster_views import COUNT_LIMIT
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, WARN
 
 _SECOND = timedelta(seconds=1)
+
+
+class ShownNow(datetime):
+    """The moment of what a screen shows, in the zone it shows; ``is_relative``: instants are told by their distance."""
+
+    is_relative: bool = False
+
+    @classmethod
+    def of(cls, now: datetime, zone: tzinfo, *, is_relative: bool = False) -> ShownNow:
+        """`now` on the zone's clock."""
+        at = now.astimezone(zone)
+        shown = cls.combine(at.date(), at.timetz())
+        shown.is_relative = is_relative
+        return shown
+
+
+class ClockReading(StrEnum):
+    """How a screen tells instants."""
+
+    UTC = "UTC"
+    LOCAL = "local"
+    RELATIVE = "from now"
+
+    @property
+    def next(self) -> ClockReading:
+        """The one that comes after it, round and round."""
+        ways = list(ClockReading)
+        return ways[(ways.index(self) + 1) % len(ways)]
+
+    def now(self, now: datetime, zone: tzinfo) -> ShownNow:
+        """`now` so that instants beside it are told this way; ``zone`` is the local one."""
+        where = zone if self is ClockReading.LOCAL else UTC
+        return ShownNow.of(now, where, is_relative=self is ClockReading.RELATIVE)
+
+    def clock(self, now: datetime) -> str:
+        """The clock on the screen, with its zone: ``UTC 02:30:41``."""
+        return f"{now:%Z %H:%M:%S}" + (", as distances" if self is ClockReading.RELATIVE else "")
 
 
 def duration(value: timedelta | None) -> str:
@@ -44,10 +85,16 @@ def since_words(since: datetime, now: datetime) -> str:
 
 
 def instant(at: datetime | None, now: datetime) -> str:
-    """``02:13:07`` on the day of `now`, else ``Nov 28 02:13``, in another year ``2025-11-28``; ``-`` for None."""
+    """``02:13:07`` on the day of `now`, else ``Nov 28 02:13``, in another year ``2025-11-28``; ``-`` for None.
+
+    Read on the clock of the zone of `now`; where that is a ``ShownNow`` that asks for it: ``17m34s ago``, ``in 5m00s``.
+    """
     if at is None:
         return "-"
-    at, now = at.astimezone(UTC), now.astimezone(UTC)
+    if isinstance(now, ShownNow) and now.is_relative:
+        away = at.astimezone(UTC) - now.astimezone(UTC)
+        return f"in {duration(away)}" if away > timedelta(0) else f"{duration(-away)} ago"
+    at = at.astimezone(now.tzinfo)
     if at.date() == now.date():
         return f"{at:%H:%M:%S}"
     if at.year == now.year:

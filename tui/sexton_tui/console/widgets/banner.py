@@ -14,8 +14,8 @@ from sexton_tui.console.widgets.drawing import content_of
 class Banner(Vertical):
     """A band for each line; nothing where there is none."""
 
-    def __init__(self, *, id: str, ascii_only: bool = False) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
+    def __init__(self, *, ascii_only: bool = False) -> None:
+        super().__init__()
         self._ascii_only = ascii_only
         self._shown: tuple[Line, ...] = ()
         self._bands: list[Static] = []

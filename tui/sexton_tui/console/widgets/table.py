@@ -8,12 +8,17 @@ from rich.cells import cell_len
 from textual.widgets import DataTable
 
 from sexton_tui.console.core.lines import Row, Span
+from sexton_tui.console.core.subjects import Subject
 from sexton_tui.console.core.tables import column_widths, keep_place
+from sexton_tui.console.view import CursorMoved, OpenAsked
 from sexton_tui.console.widgets.drawing import text_of
 
 
 class RowTable(DataTable[object]):
-    """Shows the core's rows. Changed cells are changed in place; the cursor stays on its row, or on the newest."""
+    """Shows the core's rows. Changed cells are changed in place; the cursor stays on its row, or on the newest.
+
+    ``reads``: what is shown beside it hangs on the row under the cursor.
+    """
 
     def __init__(
         self,
@@ -22,11 +27,13 @@ class RowTable(DataTable[object]):
         id: str,  # noqa: A002 - Textual's name
         ascii_only: bool = False,
         follows_top: bool = False,
+        reads: bool = False,
     ) -> None:
         super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
         self._titles = tuple(columns)
         self._ascii_only = ascii_only
         self._follows_top = follows_top
+        self._reads = reads
         self._widths: list[int] = []
         self._shown: tuple[Row, ...] = ()
 
@@ -40,6 +47,22 @@ class RowTable(DataTable[object]):
         if not self._shown or not 0 <= self.cursor_row < len(self._shown):
             return None
         return self._shown[self.cursor_row].key
+
+    @property
+    def about(self) -> Subject | None:
+        """What the row under the cursor is about."""
+        if not self._shown or not 0 <= self.cursor_row < len(self._shown):
+            return None
+        return self._shown[self.cursor_row].about
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        event.stop()
+        if (about := self.about) is not None:
+            self.post_message(OpenAsked(about))
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        event.stop()
+        self.post_message(CursorMoved(reads=self._reads))
 
     def show(self, rows: Sequence[Row]) -> None:
         """Show these rows in this order."""

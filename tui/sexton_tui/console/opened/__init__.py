@@ -1,0 +1,1 @@
+"""What rows open into: screens on top of the panes."""

@@ -1,0 +1,24 @@
+"""The keys and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sexton_tui.console.core.lines import Line
+from sexton_tui.console.opened.screen import LinesScreen
+
+
+class HelpScreen(LinesScreen):
+    """Every key that is offered, in words."""
+
+    def __init__(self, lines: Sequence[Line], *, ascii_only: bool = False) -> None:
+        super().__init__(None, ascii_only=ascii_only)
+        self._lines = lines
+
+    @property
+    def crumb(self) -> str:
+        return "Help"
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.show_lines(self._lines)

@@ -1,0 +1,89 @@
+"""What a pane and an opened screen have in common: what they read, how they show it, and what is under the cursor.
+
+A request is made on the screen's thread and carried out on another: it captures values, never widgets. The app reads
+for the one view that is visible, once a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from textual.message import Message
+from textual.widget import Widget
+
+from sexton.cluster_views import Overview
+from sexton.store.protocol import Store
+from sexton_tui.console.core.history import LatenessHistory
+from sexton_tui.console.core.subjects import Subject
+
+Request = Callable[[Store], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What every view is shown with. ``overview.now`` is on the clock of the zone that the screen shows."""
+
+    overview: Overview
+    history: LatenessHistory
+    ascii_only: bool
+
+    @property
+    def now(self) -> datetime:
+        return self.overview.now
+
+
+class OpenAsked(Message):
+    """Enter, or a click, on a row that is about something: open it."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__()
+        self.subject = subject
+
+
+class CursorMoved(Message):
+    """Another row is under the cursor, so other keys may be offered. ``reads``: so is what the view shows."""
+
+    def __init__(self, *, reads: bool = False) -> None:
+        super().__init__()
+        self.reads = reads
+
+
+class View(Widget):
+    """A pane or an opened screen."""
+
+    is_findable = False
+    """Whether it can be narrowed by ``find_by``."""
+    is_paged = False
+    """Whether ``turn`` shows other pages."""
+    find = ""
+    """What it is narrowed by now."""
+
+    def request(self) -> Request:
+        """What to read now; of itself, nothing."""
+        return lambda _store: None
+
+    def show(self, shown: Shown, data: Any) -> None:
+        """Show what ``request`` read."""
+
+    def show_missing(self, sentence: str) -> None:
+        """What was asked for is not, or no more: say so."""
+
+    @property
+    def subject(self) -> Subject | None:
+        """What enter and the keys of actions are about."""
+        return None
+
+    @property
+    def focus_target(self) -> Widget | None:
+        """What takes the keys when the view comes to the front."""
+        return None
+
+    def find_by(self, text: str) -> None:
+        """Show only what the text finds, from now on; all by an empty one."""
+        self.find = text
+
+    def turn(self, pages: int) -> None:
+        """The page before or after, where there is one."""
