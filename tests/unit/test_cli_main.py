@@ -56,7 +56,7 @@ def raising(error: BaseException) -> Body:
         (DatabaseUnreachable("no answer from db1"), 3, "sexton: no answer from db1\n"),
         (InvalidJobFile([Problem("a.yaml", 3, 7, "wrong")]), 1, "a.yaml:3:7: wrong\n"),
         (typer.Abort(), 1, "sexton: stopped; nothing was changed\n"),
-        (typer.BadParameter("--x is odd"), 2, "sexton: Invalid value: --x is odd (see 'sexton probe --help')\n"),
+        (typer.BadParameter("--x is odd"), 2, "sexton: --x is odd (see 'sexton probe --help')\n"),
         (KeyboardInterrupt(), 130, ""),
         (typer.Exit(1), 1, ""),
         (ModuleNotFoundError("no", name="kazoo.client"), 1, "pip install 'sexton[scheduler]'\n"),

@@ -15,6 +15,7 @@ from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.output import Column, Output, OutputOption, counted, instant_text, print_json, print_rows
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _COLUMNS = (Column("tick"), Column("state", "so far"), Column("does", "would"))
 
 def backfill(
     ctx: typer.Context,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],
+    job: JobArgument,
     begin: Annotated[str, typer.Option("--from", metavar="T", help="The first instant of the stretch.")],
     end: Annotated[str, typer.Option("--to", metavar="T", help="The instant at which it ends; not in it.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List each tick and what would become of it.")] = False,

@@ -15,6 +15,7 @@ from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import JobsArgument
 from sexton_tui.cli.output import Column, Output, OutputOption, counted, instant_text, print_rows
 from sexton_tui.cli.watching import watchable
 
@@ -39,8 +40,6 @@ _SET_COLUMNS: tuple[Column | str, ...] = (
     *(Column("job", folds=True), Column("from", in_seconds=True), Column("to", in_seconds=True, gives_way=1)),
     Column("what", is_note=True),
 )
-
-JobsArgument = Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="The jobs' names.")]
 
 
 @cursors.command("list")

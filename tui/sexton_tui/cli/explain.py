@@ -13,6 +13,7 @@ import typer
 
 from sexton.errors import SextonError
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.output import Output, OutputOption, instant_text, json_value, print_record, printable
 from sexton_tui.cli.watching import watchable
 
@@ -31,7 +32,7 @@ _YEARS = range(1900, 2200)
 @watchable
 def explain(
     ctx: typer.Context,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],
+    job: JobArgument,
     tick: Annotated[
         str, typer.Argument(metavar="TICK", help="An instant, a reading of the local clock, `last` or `next`.")
     ],

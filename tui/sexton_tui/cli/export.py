@@ -10,6 +10,7 @@ import typer
 
 from sexton.errors import Refused
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.output import counted
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ _MORE_THAN_A_FILE_HOLDS = 10 * 1024 * 1024
 
 def export(
     ctx: typer.Context,
-    jobs: Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="These jobs; else all of them.")] = None,
+    jobs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[JOB]...", help="These jobs; else all of them.", autocompletion=complete_job),
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option("--output-dir", metavar="DIR", help="A file for each job, instead of all to stdout.")
     ] = None,

@@ -9,6 +9,7 @@ import typer
 from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.job_arguments import JobArgument, complete_job
 from sexton_tui.cli.output import (
     Column,
     Output,
@@ -43,7 +44,9 @@ _COLUMNS = (
 @watchable
 def history(
     ctx: typer.Context,
-    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="One job; else all of them.")] = None,
+    job: Annotated[
+        str | None, typer.Argument(metavar="[JOB]", help="One job; else all of them.", autocompletion=complete_job)
+    ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show each change with its old and new value.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many entries at most.")] = 50,
     output: OutputOption = Output.TABLE,
@@ -114,7 +117,7 @@ def _short(text: str | None) -> str:
 
 def revert(
     ctx: typer.Context,
-    job: Annotated[str, typer.Argument(metavar="JOB")],
+    job: JobArgument,
     revision: Annotated[int, typer.Argument(metavar="REVISION", min=1, help="As `sexton history JOB` numbers them.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the history.")] = "",

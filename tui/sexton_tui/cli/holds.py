@@ -27,6 +27,7 @@ from sexton_tui.cli.hold_text import (
 )
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.listings.options import JobOption, LimitOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.cli.watching import watchable
@@ -62,7 +63,10 @@ holds = typer.Typer(
 )
 
 TargetsArgument = Annotated[
-    list[str], typer.Argument(metavar="ID|JOB...", help="Proposals by id, or all open ones of a job by its name.")
+    list[str],
+    typer.Argument(
+        metavar="ID|JOB...", help="Proposals by id, or all open ones of a job by its name.", autocompletion=complete_job
+    ),
 ]
 NoteOption = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; kept with the answer.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]

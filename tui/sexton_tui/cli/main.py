@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -127,7 +128,7 @@ class _LazyGroup(TyperGroup):
 def _root() -> TyperGroup:
     app = typer.Typer(
         cls=_LazyGroup,
-        add_completion=False,
+        add_completion=True,
         rich_markup_mode=None,
         no_args_is_help=True,
         help="Cluster-wide cron: every tick decided once, whoever holds the rope.",
@@ -193,8 +194,20 @@ def _report_usage(error: typer.TyperException) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # `sexton` alone: the message is the help
         print(message, file=sys.stderr)
     else:
-        print(f"sexton: {message.rstrip('.')} (see '{path} --help')", file=sys.stderr)
+        print(f"sexton: {_in_own_words(message).rstrip('.')} (see '{path} --help')", file=sys.stderr)
     return error.exit_code
+
+
+_TYPERS_WORDS = re.compile(r"Invalid value(?: for '([^']+)'(?: / '[^']+')*)?: (?:Value error, |Input )?")
+
+
+def _in_own_words(message: str) -> str:
+    """``--limit: should be ...``, as our own messages begin, for what Typer calls an invalid value."""
+    typers = _TYPERS_WORDS.match(message)
+    if typers is None:
+        return message
+    rest = message[typers.end() :]
+    return f"{typers[1]}: {rest}" if typers[1] else rest
 
 
 _EXTRAS = {

@@ -16,6 +16,7 @@ import typer
 from sexton.errors import InvalidInput, NotFound
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.month_drawing import (
     available_text,
     change_text,
@@ -55,7 +56,8 @@ def next_ticks(
     ctx: typer.Context,
     expression: Annotated[str | None, typer.Argument(metavar="[EXPR]", help="A cron expression, in quotes.")] = None,
     job: Annotated[
-        str | None, typer.Option("--job", metavar="NAME", help="A job of the cluster, or of --file.")
+        str | None,
+        typer.Option("--job", metavar="NAME", help="A job of the cluster, or of --file.", autocompletion=complete_job),
     ] = None,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="PATH", help="A job file or folder to take --job from.")

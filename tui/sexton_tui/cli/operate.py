@@ -10,9 +10,9 @@ import typer
 from sexton.errors import InvalidInput
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.output import Output, OutputOption, instant_text, print_record
 
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")]
 _LONGEST_REQUEST_ID = 200
 
 

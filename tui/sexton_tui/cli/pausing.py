@@ -10,6 +10,7 @@ import typer
 from sexton.errors import InvalidInput, Refused
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import JobsArgument
 from sexton_tui.cli.output import Output, OutputOption, counted, instant_text, print_json, print_record
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from sexton.store.resuming import ResumedMissed
 
 _LONGEST_REASON = 1_000
-
-JobsArgument = Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="The jobs' names; one or more.")]
 
 
 def pause(

@@ -11,6 +11,7 @@ from sexton.errors import InvalidInput, Refused
 from sexton_tui.actor import actor
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.output import Output, OutputOption, counted, instant_text, print_record
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _LONGEST_REASON = 1_000
 
 def skip_next(
     ctx: typer.Context,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],
+    job: JobArgument,
     tick: Annotated[str | None, typer.Argument(metavar="[TICK]", help="Which; without it the next one.")] = None,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the tick.")] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Let it run after all.")] = False,

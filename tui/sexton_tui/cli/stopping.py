@@ -16,6 +16,7 @@ from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_record, print_rows
 from sexton_tui.cli.skip_next import skip
 
@@ -32,7 +33,6 @@ _COLUMNS = (
     Column("token", align="right"),
 )
 
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the claim.")]
 
 

@@ -13,6 +13,7 @@ from sexton.claims import State
 from sexton.store.protocol import Store
 from sexton.views import JobFilter, JobView
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.listings.options import PAGE, TO_RETRY, QueueOption
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
@@ -30,7 +31,9 @@ _STATES = ("active", "paused", "quarantined")
 @watchable
 def jobs(
     ctx: typer.Context,
-    job: Annotated[str | None, typer.Argument(metavar="JOB", help="One job, opened.")] = None,
+    job: Annotated[
+        str | None, typer.Argument(metavar="JOB", help="One job, opened.", autocompletion=complete_job)
+    ] = None,
     find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only with this in the name.")] = "",
     state: Annotated[str, typer.Option("--state", help="active, paused, or quarantined.")] = "",
     queue: QueueOption = "",

@@ -20,6 +20,7 @@ from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunFilter, RunOutput, RunView
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.listings.following import WATCH_FOR, Follower, where_it_is_whole
 from sexton_tui.cli.listings.output_writing import NAMES, JsonLinesWriter, Stream, TextWriter
 from sexton_tui.cli.listings.printing import print_lines
@@ -33,7 +34,7 @@ LOOK_SECONDS = 0.1
 
 def logs(
     ctx: typer.Context,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],
+    job: JobArgument,
     tick: Annotated[str | None, typer.Argument(metavar="[TICK]", help="Its tick; without it, the newest run.")] = None,
     attempt: Annotated[
         int | None, typer.Option("--attempt", min=1, help="Which try; without it, the present or the last one.")

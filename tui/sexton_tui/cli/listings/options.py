@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from sexton.claims import State
+from sexton_tui.cli.job_arguments import complete_job
 
-JobOption = Annotated[str, typer.Option("--job", metavar="NAME", help="Only of this job.")]
+JobOption = Annotated[str, typer.Option("--job", metavar="NAME", help="Only of this job.", autocompletion=complete_job)]
 QueueOption = Annotated[str, typer.Option("--queue", metavar="NAME", help="Only of this queue.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")]
 PAGE = 500

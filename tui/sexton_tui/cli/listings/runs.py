@@ -12,6 +12,7 @@ from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunFilter, RunView
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.listings.options import PAGE, TO_RETRY, JobOption, LimitOption, QueueOption, states_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import watchable
@@ -28,7 +29,9 @@ _OUTCOMES = {state.word: state for state in (State.RUNNING, *sorted(ENDED_BY_RUN
 @watchable
 def runs(
     ctx: typer.Context,
-    of_job: Annotated[str, typer.Argument(metavar="[JOB]", help="Only this job's runs; as --job.")] = "",
+    of_job: Annotated[
+        str, typer.Argument(metavar="[JOB]", help="Only this job's runs; as --job.", autocompletion=complete_job)
+    ] = "",
     tick: Annotated[str | None, typer.Argument(metavar="[TICK]", help="Only this tick's: each try.")] = None,
     job: JobOption = "",
     state: Annotated[

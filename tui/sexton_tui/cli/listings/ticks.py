@@ -14,6 +14,7 @@ from sexton.store.protocol import Store
 from sexton.views import ClaimView, SkipView, TickPage
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.listings.options import PAGE, LimitOption, states_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
 from sexton_tui.cli.watching import watchable
@@ -31,7 +32,7 @@ _COLUMNS = (
 @watchable
 def ticks(
     ctx: typer.Context,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's name.")],
+    job: JobArgument,
     state: Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")] = None,
     before: Annotated[str | None, typer.Option("--before", metavar="T", help="Only ticks before this.")] = None,
     upcoming: Annotated[int, typer.Option("--upcoming", min=0, max=1_000, help="So many to come as well.")] = 5,
