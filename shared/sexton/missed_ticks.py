@@ -42,7 +42,7 @@ class FireKind(StrEnum):
     """How an undecided tick fires."""
 
     LIVE = "live"  # on time: still ahead, or so little late that nothing was missed
-    LATE = "late"  # in grace, or the newest under latest: origin schedule
+    LATE = "late"  # in grace: origin schedule
     CATCH_UP = "catch_up"
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import psycopg
 
-from tests.support.trial import LONG, Trial, wait_until
+from tests.support.trial import LONG, Takeover, Trial, wait_until
 from tests.support.waiting import eventually
 
 _IS_WAITING = """
@@ -106,6 +106,26 @@ def take_over_while_it_waits(trial: Trial, leader: str, before_commit: Callable[
         _await_waiting(trial, conninfo, leader)
         connection.execute(_TAKE_OVER, (leader,))
         return before_commit()
+
+
+@contextlib.contextmanager
+def successor_waits(trial: Trial) -> Iterator[Callable[[], Takeover]]:
+    """While entered, no node's statement gets as far as its fence: each waits for a table, and has locked no row.
+
+    So nothing is decided, and edits are made all the same. Call what is given after the leader's end: the takeover that
+    follows, once its node's first statement waits.
+    """
+    conninfo, term = trial.url.replace("+psycopg", ""), trial.term()
+    with psycopg.connect(conninfo, application_name="trial's moment") as connection:
+        connection.execute("LOCK TABLE decisions IN SHARE MODE")
+
+        def taken_over() -> Takeover:
+            taken = trial.takeover_after(term)
+            _await_waiting(trial, conninfo, taken.node)
+            return taken
+
+        yield taken_over
+        connection.rollback()
 
 
 def _occupies(connection: psycopg.Connection) -> bool:
