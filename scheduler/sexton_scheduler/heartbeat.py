@@ -60,6 +60,7 @@ class HeartbeatLoop:
     def _note_missed(self, term: int, error: DatabaseUnreachable) -> None:
         """Say it once an outage."""
         self._missed += 1
+        self._state.counts.missed("heartbeat")
         if self._missed_since is None:
             self._missed_since = self._clock.elapsed()
             self._log.warning("heartbeat.missed", term=term, error=str(error))

@@ -83,6 +83,7 @@ def requeue_expired(keeper: Housekeeper) -> int:
     if keeper.reach.unbroken_for() < keeper.state.settings.lease.total_seconds():
         return 0
     requeued = keeper.store.grants.requeue_expired()
+    keeper.state.counts.leases_expired += len(requeued)
     for one in requeued:
         _log.warning("lease.expired", job_id=one.job_id, tick=one.scheduled_at.isoformat(), becomes=one.state.word)
     if lost := {one.job_id for one in requeued if one.state is State.LOST}:
@@ -186,6 +187,7 @@ def perform(duty: Duty, keeper: Housekeeper) -> int:
         done = duty.run(keeper)
     except DatabaseUnreachable:
         keeper.reach.failed()  # the loop says that the database is away
+        keeper.state.counts.missed("housekeeping")
         return 0
     except Exception:  # a fault in one duty must not end the others
         _log.exception("housekeeping.failed", duty=duty.name)

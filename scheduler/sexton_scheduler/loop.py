@@ -33,7 +33,7 @@ from sexton_scheduler.core.leadership import (
 )
 from sexton_scheduler.core.planner import Planner
 from sexton_scheduler.database_clock import DatabaseClock
-from sexton_scheduler.election.candidate import Candidate
+from sexton_scheduler.election.candidate import Candidate, Standing
 from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.job_book import JobBook
 from sexton_scheduler.missed_passes import LeaderPasses, Passes, RacePasses
@@ -89,6 +89,7 @@ class NodeLoop:
         self._failures = 0
         self._unreached_from = 0.0
         self._said_aside = ""
+        self._standing = Standing.OUT
         self._place = ""  # where the ledger was when this node last looked
         self._is_done = False
         self._log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
@@ -113,12 +114,14 @@ class NodeLoop:
         except DatabaseUnreachable as error:
             return self._retry(error)
         except TermOver:
+            self._state.counts.refused += 1
             self._state.supersede(self._state.deciding.term if self._state.deciding else 0)
             return 0.0
         if self._failures:
             self._log.info("database.reached", tries=self._failures)
             self._failures = 0
             self._refreshed_at = None  # notifications may have been lost meanwhile
+        self._state.counts.turned(self._clock.elapsed(), reached=True)
         return seconds
 
     # --- seeing ---
@@ -176,6 +179,7 @@ class NodeLoop:
         is_racing, is_stopping = self._state.racing is not None, self._state.is_stopping
         seeks = campaigns(strategy, force, is_racing=is_racing, may_lead=may_lead, is_stopping=is_stopping)
         found = self._candidacies.standings(campaigns=seeks, is_leading=leading is not None)
+        self._standing = found.standing
         return Sighting(
             standing=found.standing,
             lease=found.lease,
@@ -209,6 +213,8 @@ class NodeLoop:
             clock_offset=self._time.host_offset,
             claims_upto=self._planner.claims_upto() if decides else None,
             clock_jump=self._time.jump,
+            standing=None if self._state.racing else self._standing.value,
+            is_eligible=self._may_lead(),
         )
 
     # --- acting ---
@@ -259,6 +265,7 @@ class NodeLoop:
         if taken is None:
             return False  # invariant 6: lost, as is normal
         self._cluster = None  # what was read is of the term before
+        self._state.counts.terms_taken += 1
         self._state.lead(Leading(taken.term, confirmed))
         self._begin_term(taken.term, LeaderPasses(self._store, self._planner, taken.term))
         self._log.info(
@@ -271,7 +278,7 @@ class NodeLoop:
         return True
 
     def _begin_term(self, term: int, passes: Passes) -> None:
-        self._writer = TickWriter(self._store, self._clock, self._planner, self._book, term, passes)
+        self._writer = TickWriter(self._store, self._clock, self._planner, self._book, term, passes, self._state.counts)
         self._has_begun = False
 
     def _lead(self) -> float:
@@ -367,6 +374,8 @@ class NodeLoop:
 
     def _retry(self, error: DatabaseUnreachable) -> float:
         self._failures += 1
+        self._state.counts.missed("loop")
+        self._state.counts.turned(self._clock.elapsed(), reached=False)
         self._cluster = None  # the next step must reach the database, or fail again
         if self._failures == 1:
             self._unreached_from = self._clock.elapsed()

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import structlog
 from apscheduler.executors.pool import BasePoolExecutor
@@ -27,8 +28,10 @@ from sexton.alert_settings import AlertSettings
 from sexton.clock import Clock, SystemClock
 from sexton.ending_signals import Endings, ending_signals
 from sexton.errors import DatabaseUnreachable
+from sexton.http_addresses import HttpAddress
 from sexton.inputs import own_inputs
 from sexton.process_settings import CoordinatorAccess, default_name
+from sexton.service_endpoint import Endpoint, serving
 from sexton.settings import ClusterSettings
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
@@ -43,7 +46,10 @@ from sexton_scheduler.housekeeping import DUTIES, Duty, Housekeeper, perform
 from sexton_scheduler.loop import LoopOptions, NodeLoop
 from sexton_scheduler.node_state import NodeState
 
-HEARTBEAT_ANSWER_SECONDS = 5.0
+if TYPE_CHECKING:
+    from sexton_scheduler.node_metrics import NodeMetrics
+
+HEARTBEAT_ANSWER_SECONDS = FIGURES_ANSWER_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 
 
@@ -57,6 +63,7 @@ class NodeOptions:
     poll: timedelta = timedelta(seconds=5)
     access: CoordinatorAccess = field(default_factory=CoordinatorAccess)
     alerts: AlertSettings = field(default_factory=AlertSettings)
+    http: HttpAddress | None = None  # where metrics and health are served
 
 
 class Node:
@@ -64,6 +71,7 @@ class Node:
 
     def __init__(self, options: NodeOptions, settings: ClusterSettings, clock: Clock | None = None) -> None:
         clock = clock or SystemClock()
+        self._options, self._clock = options, clock
         name = options.name or default_name()
         self.identity = NodeIdentity(name, socket.gethostname(), sexton.__version__, os.getpid())
         inputs_id = own_inputs().inputs_id
@@ -95,7 +103,22 @@ class Node:
         self._looping = threading.Thread(target=self._run_loop, name="sexton loop", daemon=True)
         self._beating = threading.Thread(target=self._run_heartbeat, name="sexton heartbeat", daemon=True)
         self._at_end: Callable[[], None] = lambda: None
+        self._metrics: NodeMetrics | None = None
         self.fault: BaseException | None = None  # what ended the loop, if it was not asked to end
+
+    def serve(self, endpoint: Endpoint) -> None:
+        """Have the endpoint tell of this node. To be called before ``start``."""
+        from sexton_scheduler.node_metrics import NodeMetrics  # most nodes serve none: nothing of it is loaded
+
+        options, name = self._options, self.identity.name
+        self._metrics = NodeMetrics(
+            self.state,
+            self._clock,
+            name,
+            options.poll,
+            lambda: _open(options, f"{name} figures", FIGURES_ANSWER_SECONDS),
+        )
+        endpoint.paths = self._metrics.paths
 
     def start(self, at_end: Callable[[], None] = lambda: None) -> None:
         """Begin; ``at_end`` is called from a thread of the node once it has ended."""
@@ -103,12 +126,14 @@ class Node:
         self._keeping.start()
         self._beating.start()
         self._alerting.start()
+        if self._metrics is not None:
+            self._metrics.start()
         self._looping.start()
 
     def stop(self) -> None:
         """Hand over, if leading, and end."""
         self.state.stop()
-        self._alerting.wake()
+        self._wake_others()
 
     def join(self, seconds: float | None = None) -> bool:
         """Wait for the end; whether it came."""
@@ -129,9 +154,14 @@ class Node:
             self.fault = fault
         finally:
             self.state.stop()
-            self._alerting.wake()
+            self._wake_others()
             self._end_housekeeping()
             self._at_end()
+
+    def _wake_others(self) -> None:
+        self._alerting.wake()
+        if self._metrics is not None:
+            self._metrics.wake()
 
     def _end_housekeeping(self) -> None:
         self._keeping.pause()
@@ -147,16 +177,18 @@ def run_node(options: NodeOptions) -> None:
     """Run a node until SIGTERM, SIGINT or SIGHUP; call it from the main thread.
 
     Waits for services that are away. Raises ``WrongCluster`` where the database belongs to a cluster with another
-    coordinator, ``OldSchema`` where its tables are not this version's, ``InvalidSetting``; and whatever fault of
-    Sexton's own ended the node.
+    coordinator, ``OldSchema`` where its tables are not this version's, ``InvalidSetting`` (the
+    port of ``http`` is taken, for one); and whatever fault of Sexton's own ended the node.
     """
     check_coordinator(options.coordinator, options.access)
     log = structlog.get_logger("sexton.scheduler").bind(node=options.name)
-    with ending_signals() as news:
+    with ending_signals() as news, serving(options.http) as endpoint:
         settings = _await_enrollment(options, news)
         if settings is None:
             return
         node = Node(options, settings)
+        if endpoint is not None:
+            node.serve(endpoint)
         node.start(at_end=lambda: news.put(None))
         log.info("node.started", coordinator=options.coordinator)
         asked = 0

@@ -6,7 +6,7 @@ other threads see the old one or the new one. Who writes what:
 * the loop: ``leading``, ``racing``, ``raced``, ``settings``, ``view``;
 * the heartbeat: ``superseded_term``, once a beat of that term was refused;
 * the candidate's watch: ``coordinator_servers``;
-* anybody: ``stop()``.
+* anybody: ``stop()``; ``counts`` says itself who writes what.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sexton.clock import Wakeup
 from sexton.races import RaceCounts
 from sexton.settings import ClusterSettings
 from sexton.terms import Confirmation, CoordinatorServer
+from sexton_scheduler.node_counts import NodeCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class NodeView:
     clock_offset: timedelta = timedelta(0)
     claims_upto: datetime | None = None
     clock_jump: timedelta | None = None  # while the database's clock is in doubt
+    standing: str | None = None  # the candidate's; None while none is asked
+    is_eligible: bool = True  # its inputs are the cluster's (invariant 8)
 
 
 class NodeState:
@@ -52,6 +55,7 @@ class NodeState:
         self.superseded_term = 0
         self.settings = ClusterSettings()
         self.view = NodeView()
+        self.counts = NodeCounts()
         self.coordinator_servers: tuple[CoordinatorServer, ...] = ()
         self.is_stopping = False
 

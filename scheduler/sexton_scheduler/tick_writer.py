@@ -25,6 +25,7 @@ from sexton.store.protocol import Store
 from sexton_scheduler.core.planner import BATCH_ROWS, Draft, MissedPass, Planner, Quarantine
 from sexton_scheduler.job_book import JobBook
 from sexton_scheduler.missed_passes import Passes
+from sexton_scheduler.node_counts import NodeCounts
 
 _LEAST_AHEAD = timedelta(0)
 _MOST_AHEAD = timedelta(seconds=1)
@@ -41,13 +42,23 @@ class TermOver(Exception):
 class TickWriter:
     """The writing of one term. ``turn`` raises ``TermOver`` and ``DatabaseUnreachable``."""
 
-    def __init__(self, store: Store, clock: Clock, planner: Planner, book: JobBook, term: int, passes: Passes) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        planner: Planner,
+        book: JobBook,
+        term: int,
+        passes: Passes,
+        counts: NodeCounts,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._planner = planner
         self._book = book
         self.term = term
         self._passes = passes
+        self._counts = counts
         self._pass: MissedPass | None = None
         self._planning = timedelta(0)
         self._rows = BATCH_ROWS
@@ -90,11 +101,14 @@ class TickWriter:
     def _commit(self, draft: Draft, now: datetime, settings: ClusterSettings, planning: float) -> int:
         try:
             batch = self._passes.batch(draft, now, settings, self._pass)
+            sent_at = self._clock.elapsed()
             is_over = batch is None and self._store.terms.cluster().term != self.term
             result = None if batch is None else self._store.ticks.commit(batch)
         except DatabaseUnreachable:
             self._book.expect_changes(self._planner.abandon(draft))
             raise
+        if result is not None:
+            self._counts.committed(draft, result, self._clock.elapsed() - sent_at)
         if is_over or (result is not None and not result.is_current):
             self._book.expect_changes(self._planner.abandon(draft))
             raise TermOver

@@ -23,6 +23,7 @@ from typing import Any
 
 from sexton.alert_settings import ALERT_READINGS, ALERT_SECRETS, AlertSettings
 from sexton.errors import InvalidOption, InvalidSetting
+from sexton.http_addresses import HttpAddress, http_address
 from sexton.masked_url import masked_url
 from sexton.settings import parse_duration
 from sexton.sizes import bytes_of
@@ -73,6 +74,7 @@ class ProcessSettings:
     slots: int
     poll: timedelta
     drain: timedelta
+    http: HttpAddress | None  # where metrics and health are served
     log: LogFormat
     allow: tuple[str, ...] | None
     secrets: str | None  # a folder of files, of which jobs may name some
@@ -111,7 +113,6 @@ def load_process_settings(
         except ValueError as error:
             kind = InvalidOption if key in flags else InvalidSetting
             raise kind(f"{source}: {error}") from None
-    values.pop("http")  # read only to be refused
     access = CoordinatorAccess(**{name: values.pop(f"coordinator_{name}") for name in _ACCESS})
     _check_access(access)
     alerts = AlertSettings(**{name: values.pop(name) for name in ALERT_READINGS if name in values})
@@ -361,11 +362,6 @@ def _duration(least: timedelta) -> Callable[[object], timedelta]:
     return read
 
 
-def _http(value: object) -> None:
-    if _text(value) not in ("off", ""):
-        raise ValueError("an address for metrics and health comes with a later version; leave it out, or write off")
-
-
 def _log(value: object) -> LogFormat:
     try:
         return LogFormat(_text(value))
@@ -392,7 +388,7 @@ _READINGS: dict[str, Callable[[object], Any]] = {
     "slots": _slots,
     "poll": _duration(timedelta(milliseconds=50)),
     "drain": _duration(timedelta(0)),
-    "http": _http,
+    "http": http_address,
     "log": _log,
     "allow": _list,
     "secrets": _path,

@@ -42,7 +42,7 @@ def test_every_setting_of_a_process_is_told_with_its_default(tmp_path: Path) -> 
     told = table("Of a process")
     access = {f"coordinator_{field.name}" for field in fields(CoordinatorAccess)}
     known = {field.name for field in fields(ProcessSettings)} - {"coordinator_access", "alerts"} | set(ALERT_READINGS)
-    assert set(told) == known | access | {"http"}  # http is read, and refused until it is there
+    assert set(told) == known | access
     settings = load_process_settings({}, environ={}, folders=[tmp_path])
     for key in ("database", "coordinator", "poll", "drain", "queues", "log"):
         value = getattr(settings, key)

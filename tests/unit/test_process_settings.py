@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sexton.errors import InvalidSetting
+from sexton.http_addresses import HttpAddress
 from sexton.masked_url import masked_url
 from sexton.process_settings import (
     CoordinatorAccess,
@@ -86,7 +87,9 @@ def test_a_named_file_is_the_only_one(tmp_path: Path) -> None:
         ({"queues": ","}, {}, "--queues: is empty"),
         ({"poll": "5"}, {}, "--poll: '5' is not a duration"),
         ({"poll": "1ms"}, {}, "too short"),
-        ({"http": "127.0.0.1:9101"}, {}, "--http: an address for metrics and health comes with a later version"),
+        ({"http": "localhost"}, {}, "--http: 'localhost' is not an address; write a port such as 9464, HOST:PORT"),
+        ({}, {"SEXTON_HTTP": "::1:9464"}, "SEXTON_HTTP: '::1:9464' is not an address; write HOST:PORT, with a host of"),
+        ({"http": "127.0.0.1:65536"}, {}, "--http: '127.0.0.1:65536' is not an address"),
         ({"log": "xml"}, {}, "neither console nor json"),
     ],
 )
@@ -257,3 +260,25 @@ def test_access_is_handed_on_by_the_environment_and_the_login_is_in_no_represent
     assert "hunter2" not in repr(access)
     assert access_environment(CoordinatorAccess()) == {}
     assert not CoordinatorAccess("a:b").is_tls
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("9464", "127.0.0.1", 9464),
+        ("10.0.0.7:80", "10.0.0.7", 80),
+        ("[::1]:9464", "::1", 9464),
+        ("vm-1.lan:0", "vm-1.lan", 0),
+    ],
+)
+def test_metrics_are_served_to_this_machine_alone_unless_a_host_is_given(text: str, host: str, port: int) -> None:
+    address = load({"http": text}).http
+    assert address == HttpAddress(host, port)
+    assert str(address).endswith(f":{port}")
+
+
+def test_no_metrics_are_served_unless_asked_for(tmp_path: Path) -> None:
+    assert load().http is None
+    assert load({"http": "off"}).http is None
+    (tmp_path / "sexton.toml").write_text("http = 9464\n")
+    assert load(folders=[tmp_path]).http == HttpAddress("127.0.0.1", 9464)

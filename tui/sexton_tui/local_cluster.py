@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sexton.clock import SystemClock
-from sexton.errors import Refused
+from sexton.errors import InvalidSetting, Refused
+from sexton.http_addresses import HttpAddress
+from sexton.service_endpoint import listen
 
 RESTART_AFTER = 5.0
 WATCH_EVERY = 0.2
@@ -43,11 +45,25 @@ class Program:
         return self.command[0] == "worker"
 
 
-def programs(schedulers: int, workers: int) -> tuple[Program, ...]:
-    """``node-1`` ... and ``worker-1`` ..., as ``sexton up`` names them."""
-    nodes = [Program(f"node-{n}", ("scheduler", "--name", f"node-{n}")) for n in range(1, schedulers + 1)]
-    pool = [Program(f"worker-{n}", ("worker", "--name", f"worker-{n}")) for n in range(1, workers + 1)]
-    return (*nodes, *pool)
+def programs(schedulers: int, workers: int, http: HttpAddress | None = None) -> tuple[Program, ...]:
+    """``node-1`` ... and ``worker-1`` ..., as ``sexton up`` names them. ``http``: where the first serves its metrics;
+    each of the others does on the next port. Raises InvalidSetting where there are not so many, or one is taken."""
+    names = [f"node-{n}" for n in range(1, schedulers + 1)] + [f"worker-{n}" for n in range(1, workers + 1)]
+    places = ["off"] * len(names) if http is None else [str(place) for place in _places(http, len(names))]
+    return tuple(
+        Program(name, ("scheduler" if name.startswith("node") else "worker", "--name", name, "--http", place))
+        for name, place in zip(names, places, strict=True)
+    )
+
+
+def _places(first: HttpAddress, count: int) -> list[HttpAddress]:
+    try:
+        places = [first.after(number) for number in range(count)]
+    except ValueError as error:
+        raise InvalidSetting(f"http: {error}", hint="choose a lower port: each process takes the next one") from None
+    for place in places:
+        listen(place).close()  # what is taken is said here, and not in the logs of processes that cannot start
+    return places
 
 
 def python_path(roots: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:

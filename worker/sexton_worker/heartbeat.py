@@ -66,6 +66,8 @@ class HeartbeatLoop:
         self._failed_tries = 0
         self._log = structlog.get_logger("sexton.worker.heartbeat")
         self.is_ended = False
+        self.errors = 0  # tries that the database did not answer since the process began
+        self.leases_lost = 0
 
     def run(self) -> None:
         """Beat until ``end``."""
@@ -104,6 +106,7 @@ class HeartbeatLoop:
     def _note_unreachable(self, error: DatabaseUnreachable) -> None:
         """Say it once an outage."""
         self._failed_tries += 1
+        self.errors += 1
         if self._unreachable_since is None:
             self._unreachable_since = self._clock.elapsed()
             self._log.warning("heartbeat.database_unreachable", error=str(error))
@@ -139,6 +142,7 @@ class HeartbeatLoop:
 
     def _lose(self, holding: Holding) -> None:
         self._lost.add(holding.token)
+        self.leases_lost += 1
         self._log.warning("lease.lost", token=holding.token, stopped=holding.ends_with_lease)
         if holding.ends_with_lease:
             self._execution.stop(holding.token, StopReason.LEASE_LOST)

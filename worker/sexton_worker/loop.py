@@ -40,6 +40,7 @@ from sexton_worker.lease_book import LeaseBook
 from sexton_worker.notice import Notice
 from sexton_worker.poison import pause_killers
 from sexton_worker.refused_results import tell_refused
+from sexton_worker.run_counts import RunCounts, Standing
 from sexton_worker.settings_reader import SettingsReader
 from sexton_worker.starts import Starts
 from sexton_worker.worker_time import WorkerTime
@@ -91,6 +92,7 @@ class WorkerLoop:
         self._cluster = SettingsReader(store, clock)
         self._time = WorkerTime(clock)
         self._absence = Absence(clock, execution, book)
+        self.counts = RunCounts()
         self._hands = Hands(clock, self._time, draw)
         self._starts = Starts(store, clock, self._time, execution, book, self._hands, wakeup, settings.name)
         self._pulled = NOTHING_PULLED
@@ -135,6 +137,12 @@ class WorkerLoop:
         self._gives_back = True
         self.drain()
 
+    def standing(self) -> Standing:
+        """How it stands now; for any thread."""
+        hands, paused = self._hands, self._spell.remaining(self._clock.elapsed())
+        is_draining = self._drain_by is not None
+        return Standing(len(hands.granted), len(hands.running), len(hands.unsent), self._is_away, is_draining, paused)
+
     @property
     def is_done(self) -> bool:
         """Whether nothing is left in this worker's hands and it may end."""
@@ -160,6 +168,7 @@ class WorkerLoop:
 
     def step(self) -> float:
         """Do all that can be done now; seconds until there can be more to do without a wake-up."""
+        self.counts.turned_at = self._clock.elapsed()
         self._absence.end()
         self._collect()
         self._recall_stuck()
@@ -178,6 +187,7 @@ class WorkerLoop:
             if not self._is_away:
                 self._log.warning("worker.database_unreachable", error=str(error))
             self._is_away = True
+            self.counts.errors += 1
             return RETRY_SECONDS
         if self._is_away:
             self._log.info("worker.database_answers", unsent=len(self._hands.unsent))
@@ -297,6 +307,7 @@ class WorkerLoop:
         self._pace = self._pace.exchanged(carried, seconds)
         self._book.release(*(result.token for result in request.results))
         refused = self._hands.settle(request.results, answer.accepted)
+        self.counts.exchanged(request.results, answer, refused, seconds)
         self._hands.take(answer.grants)
         held = {grant.token: grant.at_most_once for grant in answer.grants}
         self._book.hold(held, sent=sent, lease=settings.lease.total_seconds())

@@ -23,8 +23,10 @@ import sexton
 from sexton.clock import Clock, SystemClock
 from sexton.ending_signals import Endings, ending_signals
 from sexton.errors import DatabaseUnreachable
+from sexton.http_addresses import HttpAddress
 from sexton.output_places import place_at
 from sexton.process_settings import RECYCLE_MEMORY, RECYCLE_RUNS
+from sexton.service_endpoint import Endpoint, serving
 from sexton.settings import ClusterSettings
 from sexton.store import open_store
 from sexton.store.protocol import Channel, Store, StoreOptions
@@ -64,6 +66,7 @@ class WorkerOptions:
     whole_output: WholeOutput | None = None
     python_recycle_runs: int | None = RECYCLE_RUNS
     python_recycle_memory: int | None = RECYCLE_MEMORY  # bytes
+    http: HttpAddress | None = None  # where metrics and health are served
 
 
 class Worker:
@@ -103,7 +106,8 @@ class Worker:
                 answer_within=min(HEARTBEAT_ANSWER_SECONDS, (cluster or ClusterSettings()).lease.total_seconds()),
             )
         )
-        settings = WorkerSettings(
+        self._clock = clock
+        self._own = settings = WorkerSettings(
             name=options.name,
             queues=options.queues,
             slots=slots,
@@ -140,6 +144,12 @@ class Worker:
         self._guarding.start()
         self._live.start()
         self._working.start()
+
+    def serve(self, endpoint: Endpoint) -> None:
+        """Have the endpoint tell of this worker."""
+        from sexton_worker.worker_metrics import WorkerMetrics  # most workers serve none: nothing of it is loaded
+
+        endpoint.paths = WorkerMetrics(self._own, self._clock, self._loop, self._heartbeat, self._book).paths
 
     def drain(self) -> None:
         """Take no more claims; end when the runs have ended, or when the drain time is over."""
@@ -183,16 +193,19 @@ def run_worker(options: WorkerOptions) -> int:
     """Work until SIGTERM or SIGINT has drained this worker, from the main thread; the exit code, 0.
 
     Waits for a database that is away. Raises ``OldSchema`` if its tables are not this version's, ``InvalidSetting`` if
-    outputs cannot be kept where they are to be, or settings of leases contradict each other.
+    outputs cannot be kept where they are to be, the port of ``http`` is taken, or settings of
+    leases contradict each other.
     """
     log = structlog.get_logger("sexton.worker").bind(worker=options.name)
     if options.whole_output is not None:
         place_at(options.whole_output.base)  # what cannot be is said before anything is waited for
-    with ending_signals() as news:
+    with ending_signals() as news, serving(options.http) as endpoint:
         cluster = _await_cluster(options, news)
         if cluster is None:
             return 0
         worker = Worker(options, cluster=cluster)
+        if endpoint is not None:
+            worker.serve(endpoint)
         worker.start(at_end=lambda: news.put(None))
         log.info("worker.started", queues=options.queues)
         asked = 0

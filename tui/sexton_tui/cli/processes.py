@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 NameOption = Annotated[str | None, typer.Option("--name", help="What this process is called; HOST-PID by default.")]
 PollOption = Annotated[str | None, typer.Option("--poll", metavar="DURATION", help="How often to look without news.")]
+HttpOption = Annotated[
+    str | None, typer.Option("--http", metavar="ADDRESS", help="Serve metrics and health on this PORT or HOST:PORT.")
+]
 LogOption = Annotated[str | None, typer.Option("--log", metavar="FORMAT", help="console or json.")]
 
 
@@ -33,12 +36,14 @@ def scheduler(
     coordinator_key: Annotated[
         str | None, typer.Option("--coordinator-key", metavar="FILE", help="The key of that certificate.")
     ] = None,
+    http: HttpOption = None,
     log: LogOption = None,
 ) -> None:
     """Run one node: it leads, or stands by as a follower. SIGTERM hands over and stops it."""
     settings = invocation_of(ctx).settings(
         name=name,
         poll=poll,
+        http=http,
         log=log,
         coordinator_ca=coordinator_ca,
         coordinator_certificate=coordinator_certificate,
@@ -55,6 +60,7 @@ def scheduler(
             poll=settings.poll,
             access=settings.coordinator_access,
             alerts=settings.alerts,
+            http=settings.http,
         )
     )
 
@@ -72,11 +78,12 @@ def worker(
         str | None,
         typer.Option("--output", metavar="PLACE", help="Keep outputs of runs whole: a folder, or s3://..., gs://..."),
     ] = None,
+    http: HttpOption = None,
     log: LogOption = None,
 ) -> None:
     """Run one worker. SIGTERM drains it; a second one gives its claims back."""
     settings = invocation_of(ctx).settings(
-        name=name, queues=queues, slots=slots, poll=poll, drain=drain, output=output, log=log
+        name=name, queues=queues, slots=slots, poll=poll, drain=drain, output=output, http=http, log=log
     )
     start_logging(settings)
     from sexton_worker.output_threads import WholeOutput
@@ -95,6 +102,7 @@ def worker(
             whole_output=None if settings.output is None else WholeOutput(settings.output, settings.output_limit),
             python_recycle_runs=settings.python_recycle_runs,
             python_recycle_memory=settings.python_recycle_memory,
+            http=settings.http,
         )
     )
 

@@ -28,6 +28,7 @@ from sexton_tui.terminal import tell
 
 if TYPE_CHECKING:
     from sexton.cluster_views import QueueView
+    from sexton.http_addresses import HttpAddress
     from sexton.jobfiles.load import LoadedJobs
     from sexton.process_settings import ProcessSettings
     from sexton.store.protocol import Store
@@ -62,6 +63,9 @@ def up(
     strategy: Annotated[
         Strategy | None, typer.Option(help="Set the cluster's strategy first.", show_default="as it is set")
     ] = None,
+    http: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Serve metrics on this PORT, and on those after it.")
+    ] = None,
 ) -> int:
     """Migrate, apply PATH (nothing is retired), start nodes and workers, and show the console.
 
@@ -71,10 +75,11 @@ def up(
     from sexton.jobfiles.load import load_job_files
 
     duration = _duration(lasts)
-    settings = invocation_of(ctx).settings()
+    settings = invocation_of(ctx).settings(http=http)
     wanted = load_job_files([path])
     with only_one_here(FOLDER), _opened(settings) as store:
-        cluster = LocalCluster(FOLDER, programs(schedulers, workers), _environment(settings), wanted.import_roots)
+        parts = programs(schedulers, workers, settings.http)
+        cluster = LocalCluster(FOLDER, parts, _environment(settings), wanted.import_roots)
         running = _Running(store, cluster, threading.Event(), store.now())
         if strategy is not None and store.terms.cluster().strategy is not strategy:
             store.edits.set_setting("strategy", strategy.value, actor())
@@ -83,6 +88,7 @@ def up(
             try:
                 _wait_until_ready(running, schedulers, workers)
                 _apply(store, wanted, path)
+                _tell_metrics(settings.http, schedulers + workers)
                 began = store.now()
                 if console and sys.stdin.isatty() and sys.stderr.isatty():
                     _show_console(running, settings, duration)
@@ -148,6 +154,17 @@ def _apply(store: Store, wanted: LoadedJobs, path: Path) -> None:
     tell(f"{path}: {plan.summary()}")
     queues = {job.name: job.definition.queue for job in current}
     _tell_unserved(store, queues | {job.definition.name: job.definition.queue for job in wanted.jobs})
+
+
+def _tell_metrics(first: HttpAddress | None, count: int) -> None:
+    """Where the processes serve their metrics."""
+    if first is None:
+        return
+    if first.port == 0:
+        tell(f"metrics: each process says its port in {FOLDER / 'logs'}")
+        return
+    rest = "" if count == 1 else f", and so on to port {first.after(count - 1).port}, in the order of the names"
+    tell(f"metrics: http://{first}/metrics{rest}")
 
 
 def _tell_unserved(store: Store, queues: Mapping[str, str]) -> None:
