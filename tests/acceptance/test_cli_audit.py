@@ -1,16 +1,18 @@
-"""`sexton audit`: its sentence, its differences by job, its exit code, and its line on a terminal."""
+"""`sexton audit`: its sentence, its differences by job, its exit code, and its bar on a terminal."""
 
 from __future__ import annotations
 
 import json
 from datetime import timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from sexton.store import ledger_snapshot, open_store
 from sexton.store.protocol import StoreOptions
 from sexton_tui.cli.main import run
+from sexton_tui.cli.progress import Bar
 from tests.support.leader_scene import SECOND, batch, create, definition, lead, read, set_columns
 from tests.support.ledgers import make_ledger
 
@@ -47,12 +49,13 @@ def test_differences_are_listed_by_job_and_the_exit_code_says_so(url: str, capsy
     assert report["counts"]["missing"] == 0
 
 
-def test_a_terminal_sees_how_far_it_is_and_the_line_is_gone_at_the_end(
+def test_a_terminal_sees_how_far_it_is(
     url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger_snapshot, "_JOBS", 1)
+    monkeypatch.setattr(Bar, "__call__", telling := mock.Mock())
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
     run(["audit", "--database", url])
-    said = capsys.readouterr().err
-    assert "\rauditing: 1 of 2 jobs, 1" in said
-    assert said.endswith(" \r")
+    assert telling.call_args_list[0].args[:2] == (1, 2)
+    assert telling.call_args_list[0].args[2].startswith("1 of 2 jobs, 1")

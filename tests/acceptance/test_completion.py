@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -83,7 +83,7 @@ def test_a_database_that_does_not_answer_is_not_waited_for(
     database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(job_arguments, "WITHIN_SECONDS", 0.05)
-    monkeypatch.setattr("sexton.store.job_names.job_names", lambda *_: time.sleep(600))  # in a daemon thread
+    monkeypatch.setattr("sexton.store.job_names.job_names", lambda *_: threading.Event().wait(600))
     assert offered(monkeypatch, capsys, database) == ("", "")
 
 

@@ -25,6 +25,7 @@ EDGES_OF_SEXTON = {
     "sexton.logs": "sets logging up",
     "sexton.output_places": "carries files to where whole outputs are kept",
     "sexton.process_settings": "reads files and the environment",
+    "sexton.process_setting_views": "shows what that has read",
     "sexton.service_endpoint": "serves metrics and health on a socket and a thread of its own",
     "sexton.run_context": "asks the process's environment, threads and signals",
     "sexton.store": "is the database's edge",

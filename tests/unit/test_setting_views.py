@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sexton.setting_views import SettingChange, cluster_setting_views, process_setting_views
+from sexton.process_setting_views import process_setting_views
+from sexton.setting_views import SettingChange, cluster_setting_views
 from sexton.settings import SETTING_KEYS
 
 AT = datetime(2026, 3, 29, 1, tzinfo=UTC)

@@ -9,10 +9,11 @@ revision ends a quarantine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import chain
 
 from sexton.job_rules import FiringRules
 from sexton.job_standing import JobStanding, Standings
@@ -111,21 +112,29 @@ def report_plan(
     crowd: int = DEFAULT_CROWD,
     shown: int = 3,
     inputs_id: str = "",
+    told: Callable[[int, int], None] | None = None,
 ) -> PlanReport:
     """The report. ``standings`` holds those of ``touched_ids``, read at its ``now``; ``horizon`` is the cluster's;
     ``crowd``: how many jobs may fall due in one minute; ``shown``: how many ticks of each kind are named per job;
-    ``inputs_id``: this process's."""
+    ``inputs_id``: this process's; ``told``: how many jobs are compared, of how many."""
     book = ScheduleBook()
     reporting = _Reporting(book, standings, until, horizon, shown)
-    jobs = (
-        *(reporting.added(definition) for definition in plan.added),
-        *(reporting.revised(one) for one in plan.revised),
-        *(reporting.retired(job) for job in plan.retired),
+    comparing = chain(
+        map(reporting.added, plan.added), map(reporting.revised, plan.revised), map(reporting.retired, plan.retired)
     )
+    count = len(plan.added) + len(plan.revised) + len(plan.retired)
+    jobs = tuple(_counted(comparing, count, told))
     crowds = None
     if any(job.fires.schedule is not None for job in jobs):
         crowds = find_crowds(_future(plan, jobs, current), standings.now, until, crowd, book)
     return PlanReport(plan, standings.now, until, jobs, _totals(jobs), crowds, standings, inputs_id)
+
+
+def _counted(jobs: Iterable[PlannedJob], count: int, told: Callable[[int, int], None] | None) -> Iterator[PlannedJob]:
+    for done, job in enumerate(jobs):
+        if told is not None:
+            told(done, count)
+        yield job
 
 
 class _Reporting:

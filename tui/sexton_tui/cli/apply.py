@@ -13,6 +13,7 @@ from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, counted, instant_text, print_json, print_rows
 from sexton_tui.cli.plan import read_report, read_warnings
 from sexton_tui.cli.plan_text import show_report
+from sexton_tui.cli.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,8 +103,10 @@ def _tell_origin(file: Path, saved: SavedPlan) -> None:
 
 
 def _show(store: Store, plan: ApplyPlan, current: Sequence[CurrentJob]) -> None:
-    report = read_report(store, plan, current)
-    show_report(report, read_warnings(report), brief=True)
+    with progress("planning") as bar:
+        report = read_report(store, plan, current, told=bar)
+        warnings = read_warnings(report)
+    show_report(report, warnings, brief=True)
 
 
 def _ask_and_apply(

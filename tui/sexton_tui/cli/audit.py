@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +10,7 @@ import typer
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Column, Output, OutputOption, counted, instant_text, print_json, print_rows
+from sexton_tui.cli.progress import Bar, progress
 
 if TYPE_CHECKING:
     from sexton.audit_findings import AuditReport
@@ -46,31 +44,17 @@ def audit(
             raise typer.BadParameter(
                 f"--from {instant_text(after)} is still to come: the database's clock reads {instant_text(now)}"
             )
-        with _progress() as progress:
-            report = audit_ledger(store, after, upto, progress)
+        with progress("auditing", output) as bar:
+            report = audit_ledger(store, after, upto, None if bar is None else _told(bar))
     show_report(report, output)
     return 0 if report.is_clean else 1
 
 
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A line on the terminal that tells how far the audit is, and is gone at its end; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    shown = 0
+def _told(bar: Bar) -> Progress:
+    def tell(done: int, jobs: int, report: AuditReport) -> None:
+        bar(done, jobs, f"{done:,} of {_thousands(jobs, 'job')}, {_thousands(report.due, 'tick')} due")
 
-    def show(done: int, jobs: int, report: AuditReport) -> None:
-        nonlocal shown
-        line = f"auditing: {done:,} of {_thousands(jobs, 'job')}, {_thousands(report.due, 'tick')} due"
-        print(f"\r{line:<{shown}}", end="", file=sys.stderr, flush=True)
-        shown = max(shown, len(line))
-
-    try:
-        yield show
-    finally:
-        if shown:
-            print("\r" + " " * shown + "\r", end="", file=sys.stderr, flush=True)
+    return tell
 
 
 def _thousands(number: int, what: str) -> str:

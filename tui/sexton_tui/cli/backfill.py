@@ -17,6 +17,7 @@ from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.output import Column, Output, OutputOption, counted, instant_text, print_json, print_rows
+from sexton_tui.cli.progress import progress
 
 if TYPE_CHECKING:
     from sexton.resolutions import Resolved
@@ -52,7 +53,8 @@ def backfill(
     start, stop = parse_instant(begin, "--from"), parse_instant(end, "--to")
     with open_cluster(ctx) as store:
         found = find_job(store, job)
-        plan = read_backfill(store, found.job_id, start, stop, rerun=rerun)
+        with progress("reading ticks", output):
+            plan = read_backfill(store, found.job_id, start, stop, rerun=rerun)
         settings = store.edits.settings()
         if dry_run:
             _list(plan, output, settings)
@@ -62,7 +64,8 @@ def backfill(
             return
         if not yes:
             _ask(plan, settings, rerun=rerun)
-        done = carry_out(store, plan, start, stop, actor(), note, rerun=rerun)
+        with progress("writing claims", output):
+            done = carry_out(store, plan, start, stop, actor(), note, rerun=rerun)
     _say_done(done, output)
 
 

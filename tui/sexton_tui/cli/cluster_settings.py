@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sexton.errors import InvalidSetting
-from sexton.setting_views import DEFAULT, SettingView, process_setting_views
+from sexton.process_setting_views import process_setting_views
+from sexton.setting_views import DEFAULT, SettingView
 from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import invocation_of, open_cluster

@@ -13,6 +13,7 @@ import typer
 
 from sexton.settings import ClusterSettings, format_duration
 from sexton_tui.cli.output import Column, Output, OutputOption, counted, json_value, print_json, print_rows
+from sexton_tui.cli.progress import progress
 from sexton_tui.cli.rehearse import settings_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def compare(
     definitions = _minutely(minutely) if jobs is None else _of_files(jobs)
     began = perf_counter()
     fleet = fleets.Fleet(nodes, workers, failures, settings, _BEGIN, _BEGIN + timedelta(hours=hours), seed)
-    costs = fleets.compare(fleet, planned_jobs(definitions, _BEGIN))
+    with progress("counting", output) as bar:
+        costs = fleets.compare(fleet, planned_jobs(definitions, _BEGIN), bar)
     took = timedelta(seconds=perf_counter() - began)
     if output is Output.TABLE:
         lost = f"{counted(failures, 'node')} lost a day, " if failures else ""

@@ -14,10 +14,11 @@ from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, instant_text, json_value, print_json
 from sexton_tui.cli.plan_text import show_report
+from sexton_tui.cli.progress import progress
 from sexton_tui.cli.validate import PathsArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sexton.jobfiles.plan import ApplyPlan
     from sexton.jobfiles.plan_report import PlanReport
@@ -59,11 +60,11 @@ def plan(
     if prune_limit is not None and not prune:
         raise typer.BadParameter("--prune-limit goes with --prune")
     window = _window(until)
-    loaded = load_job_files(paths)
-    with open_cluster(ctx, read_only=True) as store:
+    with progress("planning", output) as bar, open_cluster(ctx, read_only=True) as store:
+        loaded = load_job_files(paths)
         current = store.edits.current_jobs()
         planned = plan_changes(loaded, current, prune=prune, prune_limit=prune_limit)
-        report = read_report(store, planned, current, until=window, crowd=crowd)
+        report = read_report(store, planned, current, until=window, crowd=crowd, told=bar)
         warnings = read_warnings(report)
         files = [str(path) for path in paths]
         saved = None if out is None else _save(store, planned, report.now, out, files, prune_limit)
@@ -91,6 +92,7 @@ def read_report(
     *,
     until: datetime | timedelta = timedelta(days=7),
     crowd: int = 20,
+    told: Callable[[int, int], None] | None = None,
 ) -> PlanReport:
     """What a plan means, by the cluster as it stands now; a few short reads."""
     from sexton.inputs import own_inputs
@@ -103,7 +105,9 @@ def read_report(
     end = min(end, standings.now + _LONGEST_WINDOW)
     horizon = store.edits.settings().horizon
     inputs_id = own_inputs().inputs_id
-    return report_plan(planned, current, standings, until=end, horizon=horizon, crowd=crowd, inputs_id=inputs_id)
+    return report_plan(
+        planned, current, standings, until=end, horizon=horizon, crowd=crowd, inputs_id=inputs_id, told=told
+    )
 
 
 def _window(text: str) -> datetime | timedelta:

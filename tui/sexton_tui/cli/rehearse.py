@@ -16,6 +16,7 @@ from sexton.errors import InvalidInput
 from sexton.settings import ClusterSettings, format_duration, parse_duration
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.output import Column, Output, counted, instant_text, json_value, print_json, print_rows
+from sexton_tui.cli.progress import progress
 
 if TYPE_CHECKING:
     from sexton.jobs import JobDefinition
@@ -70,16 +71,19 @@ def rehearse_files(asked: Asked, output: Output) -> int:
             )
     gaps = fault_gaps(begin, end, kill_every=kill_every, gap=gap, pause=pause, pause_every=hour, election=successor)
     began = perf_counter()
-    result = rehearse(
-        jobs,
-        begin,
-        end,
-        gaps,
-        settings,
-        inputs_id=own_inputs().inputs_id,
-        nodes=asked.nodes,
-        skew=duration_of(asked.skew, "--skew") or timedelta(0),
-    )
+    skew = duration_of(asked.skew, "--skew") or timedelta(0)
+    with progress("simulating", output) as bar:
+        result = rehearse(
+            jobs,
+            begin,
+            end,
+            gaps,
+            settings,
+            inputs_id=own_inputs().inputs_id,
+            nodes=asked.nodes,
+            skew=skew,
+            told=bar,
+        )
     took = timedelta(seconds=perf_counter() - began)
     _show(result, _changes_of(definitions, begin, end), settings, took, output)
     return 0 if result.audit.is_clean else 1

@@ -12,6 +12,7 @@ import typer
 
 from sexton.errors import Refused
 from sexton_tui.cli.output import Output, OutputOption, print_json
+from sexton_tui.cli.progress import progress
 
 if TYPE_CHECKING:
     from sexton_tui.simulation.cluster import Outcome
@@ -90,11 +91,12 @@ def _run_cluster(seed: int, hours: float, nodes: int, workers: int, history: Pat
         raise Refused(f"a simulation needs what is not installed here ({error})", hint="install sexton[all]") from None
 
     began = perf_counter()
-    if history is None:
-        outcome = run(Simulation(seed, hours, nodes, workers))
-    else:
-        with history.open("w", encoding="utf-8") as file:
-            outcome = run(Simulation(seed, hours, nodes, workers, tell=lambda line: print(line, file=file)))
+    with progress("simulating", output) as bar:
+        if history is None:
+            outcome = run(Simulation(seed, hours, nodes, workers), bar)
+        else:
+            with history.open("w", encoding="utf-8") as file:
+                outcome = run(Simulation(seed, hours, nodes, workers, tell=lambda line: print(line, file=file)), bar)
     _show(outcome, timedelta(seconds=perf_counter() - began), output)
     return 0 if outcome.is_clean else 1
 

@@ -31,6 +31,7 @@ from sexton_tui.simulation.world import SECOND, World
 
 SIMULATED_ZOOKEEPER = "zookeeper://simulated:2181/sexton"
 QUIET_MINUTES = 45.0  # at the end of every simulation
+TOLD_EVERY = 600 * SECOND  # of virtual time, between two words about how far it is
 SEARCHED_AT_ONCE = 600.0  # seconds of virtual time between two looks of a search
 # The night of Berlin's change to summer time lies within a day.
 BEGIN = datetime(2027, 3, 27, 12, 0, tzinfo=UTC)
@@ -185,11 +186,16 @@ class SimulatedCluster:
         self.store.edits.edit([JobChange(ChangeKind.CREATE, definition=job) for job in jobs], ACTOR)
 
 
-def simulate(simulation: Simulation) -> Outcome:
-    """Simulate a cluster under faults, then a quiet time, and judge it."""
+def simulate(simulation: Simulation, told: Callable[[float, float], None] | None = None) -> Outcome:
+    """Simulate a cluster under faults, then a quiet time, and judge it. ``told``: how many hours are done, of how many."""
     with _rare_collections(), SimulatedCluster(simulation) as cluster:
         faults = _begin(cluster)
-        cluster.run(simulation.hours * 3600)
+        until = int(simulation.hours * 3600 * SECOND)
+        if told is not None:
+            while cluster.world.micros < until - TOLD_EVERY:
+                cluster.world.run(cluster.world.micros + TOLD_EVERY)
+                told(cluster.world.micros / SECOND / 3600, simulation.hours)
+        cluster.world.run(until)
         return _outcome(cluster, _verdict(cluster, faults))
 
 

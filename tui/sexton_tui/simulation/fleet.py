@@ -20,7 +20,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -90,10 +90,15 @@ class _Rounds:
     statements: int = 0
 
 
-def compare(fleet: Fleet, jobs: Sequence[PlannedJob]) -> tuple[StrategyCost, StrategyCost]:
-    """The fleet led, and racing. Pure: equal arguments, equal results. ``jobs`` are decided up to ``fleet.begin``."""
+def compare(
+    fleet: Fleet, jobs: Sequence[PlannedJob], told: Callable[[float, float], None] | None = None
+) -> tuple[StrategyCost, StrategyCost]:
+    """The fleet led, and racing. Pure: equal arguments, equal results. ``jobs`` are decided up to ``fleet.begin``.
+
+    ``told``: how many seconds of the stretch are done, of how many.
+    """
     losses = _losses(fleet)
-    led, raced, starts = _rounds(fleet, [job for job in jobs if not job.pauses], [at for at, _ in losses])
+    led, raced, starts = _rounds(fleet, [job for job in jobs if not job.pauses], [at for at, _ in losses], told)
     pulls = fleet.workers * _pulls_of_one(fleet, sorted(starts))
     costs = []
     for strategy, rounds in ((Strategy.LEADER, led), (Strategy.RACE, raced)):
@@ -123,7 +128,10 @@ def compare(fleet: Fleet, jobs: Sequence[PlannedJob]) -> tuple[StrategyCost, Str
 
 
 def _rounds(
-    fleet: Fleet, jobs: Sequence[PlannedJob], lost_at: Sequence[datetime]
+    fleet: Fleet,
+    jobs: Sequence[PlannedJob],
+    lost_at: Sequence[datetime],
+    told: Callable[[float, float], None] | None,
 ) -> tuple[_Rounds, _Rounds, set[datetime]]:
     """Let the winner's and a loser's planner go through all ticks up to the end."""
     winner, loser = Planner(), Planner()
@@ -133,7 +141,7 @@ def _rounds(
     loser.put_all(ones)
     horizon = fleet.settings.horizon
     led, raced, starts = _Rounds(), _Rounds(), set[datetime]()
-    compared = 0
+    compared, length = 0, fleet.end - fleet.begin
     while (now := winner.next_at(horizon)) is not None and now + horizon <= fleet.end:
         upto = min(now + horizon + min(_MOST_AHEAD, horizon / 10), fleet.end)
         won = winner.draft(now, upto, max_rows=_MANY)
@@ -145,6 +153,8 @@ def _rounds(
         _count(raced, won, weights, others)
         starts.update(claim.available_at for plan in won.plans for claim in plan.claims)
         winner.settle(won, CommitResult(True, True, len(won.plans), 0))
+        if told is not None:
+            told((now - fleet.begin).total_seconds(), length.total_seconds())
     refuse_faults(winner)
     return led, raced, starts
 

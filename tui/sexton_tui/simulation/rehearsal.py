@@ -17,7 +17,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -129,13 +129,14 @@ def rehearse(
     inputs_id: str,
     nodes: int = 3,
     skew: timedelta = _NO_TIME,
+    told: Callable[[int, int], None] | None = None,
 ) -> Rehearsal:
     """The ledger of ``(begin, end]``, every job decided up to ``begin``; ``gaps`` in order and apart.
 
-    ``skew``: how far the nodes' wall clocks are off, by turns fast and slow. Raises Refused where a job's schedule
-    cannot be planned.
+    ``skew``: how far the nodes' wall clocks are off, by turns fast and slow; ``told``: how many jobs' ledgers are
+    judged, of how many. Raises Refused where a job's schedule cannot be planned.
     """
-    return _Rehearsing(jobs, begin, end, settings, inputs_id).run(gaps, nodes, skew)
+    return _Rehearsing(jobs, begin, end, settings, inputs_id).run(gaps, nodes, skew, told)
 
 
 def decide_gaps(
@@ -161,11 +162,17 @@ class _Rehearsing:
         self.budget_from = begin
         self.clock_error = _NO_TIME
 
-    def run(self, gaps: Iterable[Gap], nodes: int, skew: timedelta) -> Rehearsal:
+    def run(
+        self, gaps: Iterable[Gap], nodes: int, skew: timedelta, told: Callable[[int, int], None] | None
+    ) -> Rehearsal:
         outcomes = self.decide(gaps, nodes, skew)
         report = AuditReport(Window(self.begin, self.end, self.end, None, self.inputs_id))
-        judged = tuple(self._judge(job, report) for job in self.jobs)
-        return Rehearsal(self.begin, self.end, judged, tuple(outcomes), report, self.clock_error)
+        judged = []
+        for job in self.jobs:
+            judged.append(self._judge(job, report))
+            if told is not None:
+                told(len(judged), len(self.jobs))
+        return Rehearsal(self.begin, self.end, tuple(judged), tuple(outcomes), report, self.clock_error)
 
     def decide(self, gaps: Iterable[Gap], nodes: int, skew: timedelta) -> list[GapOutcome]:
         """Each gap, and what was decided at its end."""
