@@ -172,3 +172,26 @@ def test_due_claims_of_all_jobs_are_held_where_they_are_more_than_the_limit(
         assert settled.held == (("a", 3),)
         (hold,) = moved.reads.holds()
         assert (hold.job, hold.count, "may have run" in hold.reason) == ("a", 3, True)
+
+
+def test_tables_made_anew_under_an_open_connection_are_not_granted_from(store: Store, postgres_ledger: str) -> None:
+    """As `pg_restore --clean` leaves them: the connection was admitted before, and would know nothing (invariant 4)."""
+    store.terms.enroll("database:", "2026b/1/0.109", "2026b", 1)
+    term = lead(store)
+    jobs = create(store, definition("a"), definition("b"))
+    store.ticks.commit(batch(store, term, [(job, ticks_after(job, 1)) for job in jobs]))
+    set_columns(postgres_ledger, "claims", {}, available_at=store.now(), start_by=None)
+    worker = store.grants.register("w", "vm", "0.1.0", 1, ["default"], 4)
+    before = store.grants.step(StepRequest(worker, ("default",), 1, LEASE, 10))
+    assert len(before.grants) == 1
+    with psycopg.connect(postgres_ledger.replace("postgresql+psycopg:", "postgresql:"), autocommit=True) as connection:
+        connection.execute("CREATE TABLE made_anew (LIKE cluster INCLUDING ALL)")
+        connection.execute("INSERT INTO made_anew SELECT * FROM cluster")
+        connection.execute("DROP TABLE cluster CASCADE")
+        connection.execute("ALTER TABLE made_anew RENAME TO cluster")
+    assert store.grants.step(pull(worker)).grants == ()
+    assert store.restores.settle("n2") is not None
+    after = store.grants.step(pull(worker))
+    assert len(after.grants) == 1
+    assert before.grants[0].token + JUMP < after.grants[0].token
+    assert before.place != after.place  # so that the worker forgets the definitions it read

@@ -73,6 +73,7 @@ class FakeGrants:
     is_away: bool = False
     is_losing: bool = False
     broken: set[tuple[int, int]] = field(default_factory=set)
+    place: str = "here"
     stolen: set[int] = field(default_factory=set)  # tokens that no longer count
     cancelled: set[int] = field(default_factory=set)
     is_drain_asked: bool = False
@@ -117,7 +118,8 @@ class FakeGrants:
             self.is_losing = False
             raise DatabaseUnreachable("the answer was lost")
         picked = len(granted) + (self.picked_but_kept if request.room else 0)
-        return StepResult(frozenset(accepted), tuple(granted), picked, self.next_available_at, self.clock.wall())
+        ahead, now = self.next_available_at, self.clock.wall()
+        return StepResult(frozenset(accepted), tuple(granted), picked, ahead, now, self.place)
 
     def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
         self._answer()

@@ -1,4 +1,4 @@
-"""The definitions of granted claims: a revision never changes, so each is read once."""
+"""The definitions of granted claims: a revision never changes while the ledger is where it is, so each is read once."""
 
 from __future__ import annotations
 
@@ -38,6 +38,11 @@ class Definitions:
         if missing:
             texts = self._store.grants.definitions(sorted(missing))
             self._texts |= {key: texts.get(key) for key in missing}
+
+    def forget(self) -> None:
+        """The ledger was restored, and may number its revisions anew: read all again."""
+        self._known.clear()
+        self._texts.clear()
 
     def has(self, grant: Grant) -> bool:
         """Whether it was read."""

@@ -99,6 +99,7 @@ class WorkerLoop:
         self._pace = Pace()
         self._spell = NO_SPELL
         self._durations: list[float] = []
+        self._place = ""  # where the ledger was at the last exchange
         self._was_noticed = False
         self._answer_lost = False
         self._is_away = False
@@ -308,6 +309,9 @@ class WorkerLoop:
         self._book.release(*(result.token for result in request.results))
         refused = self._hands.settle(request.results, answer.accepted)
         self.counts.exchanged(request.results, answer, refused, seconds)
+        if answer.place != self._place:
+            self._starts.begin_anew(tuple(self._hands.granted.values()) if self._place else ())
+            self._place = answer.place
         self._hands.take(answer.grants)
         held = {grant.token: grant.at_most_once for grant in answer.grants}
         self._book.hold(held, sent=sent, lease=settings.lease.total_seconds())

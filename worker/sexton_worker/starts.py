@@ -26,6 +26,7 @@ from sexton_worker.lease_book import LeaseBook
 from sexton_worker.worker_time import WorkerTime
 
 FOR_YOUNGER = timedelta(seconds=5)  # how long a claim is left to workers that can read it
+LEDGER_MOVED = "given back: the ledger was restored or promoted before it could start"
 LEASE_PASSED = "given back: its lease had passed before it could start"
 
 
@@ -56,6 +57,15 @@ class Starts:
     def read(self, grants: Iterable[Grant]) -> None:
         """Have here what these runs need to begin. Raises ``DatabaseUnreachable``."""
         self._definitions.read(grants)
+
+    def begin_anew(self, grants: Sequence[Grant]) -> None:
+        """The ledger was restored or promoted: what was read of it counts no more, nor may these grants, which have not
+        begun. They go back, and their tokens say whether they still do."""
+        self._definitions.forget()
+        for grant in grants:
+            self._hands.give_back(grant, LEDGER_MOVED)
+        if grants:
+            self._wakeup.set()
 
     def readable(self, grants: Sequence[Grant]) -> list[Grant]:
         """Those of which ``read`` got what they need; the others wait for that."""

@@ -66,6 +66,7 @@ class _Committed:
     next_available_at: datetime | None
     is_paced_due: bool
     has_rules: bool
+    place: str
 
 
 class PostgresGrants:
@@ -118,7 +119,8 @@ class PostgresGrants:
             self._connection.unless_contended(lambda: self._execute(_NOTIFY_WORK), None)
         if State.CANCELLED in first.outcomes.values():  # somebody may wait for it
             self._connection.unless_contended(lambda: self._execute(_NOTIFY_STOPS), None)
-        return StepResult(frozenset(first.outcomes), pulled.grants, pulled.picked, next_available_at, first.now)
+        accepted = frozenset(first.outcomes)
+        return StepResult(accepted, pulled.grants, pulled.picked, next_available_at, first.now, first.place)
 
     def _pull_more(self, request: StepRequest, order: Turn, first: _Committed) -> tuple[Pulled, datetime | None]:
         """What the first transaction does not pull, from the room it left: queues with a rule, then paced claims.

@@ -6,8 +6,8 @@ the server's system identifier, and the ids of the database and of the cluster t
 row, which comes back with the rest; a promotion, a restore to a point in time, and a restored dump each make another.
 
 * No leader's statement writes where the recorded place is not the present one (``in_place`` is part of the fence), no
-  term is taken, and nothing is granted over a connection opened since (``AdmittedConnection``): nothing is decided or
-  granted in between.
+  term is taken, and nothing is granted: a connection that was opened since is not admitted (``AdmittedConnection``),
+  and over one that was open the pull finds other tables (``is_replaced``), as `pg_restore --clean` leaves them.
 * ``settle``, by whichever node sees it first, makes the numbers jump beyond all that were ever given, records the new
   place, and holds what may have run already: due claims of jobs that must not run twice. Of these jobs, ticks that
   were undecided then are held by the next pass (``may_have_run_upto``), for their claims may have been lost.
@@ -45,6 +45,12 @@ def place_of(cluster: str = "cluster") -> str:
 def in_place(cluster: str = "cluster") -> str:
     """SQL: whether the ledger is where it was recorded to be, or its place was never recorded."""
     return f"{cluster}.place IN ('', {place_of(cluster)})"
+
+
+def is_replaced(cluster: str = "cluster") -> str:
+    """SQL: whether the tables are others than those whose place was recorded: what can become of a ledger under an open
+    connection that was admitted. Costs next to nothing, where ``in_place`` reads a file of the server."""
+    return f"({cluster}.place <> '' AND split_part({cluster}.place, '/', 4) <> {cluster}.tableoid::text)"
 
 
 _ADMITTED = f"SELECT {in_place()} AND NOT pg_is_in_recovery() FROM cluster WHERE id = 1".encode()  # noqa: S608 - constants
@@ -123,7 +129,8 @@ INSERT INTO events (at, actor, action, detail) VALUES (clock_timestamp(), %(node
 
 class AdmittedConnection(PostgresConnection):
     """The connection of a store as those see it who grant: each time it was opened anew, the ledger must be in its
-    place, or ``DatabaseUnreachable`` is raised. While it is open, no promotion or restore can come between."""
+    place, or ``DatabaseUnreachable`` is raised. While it is open, no promotion can come between, nor another database;
+    other tables can, which the pull sees."""
 
     def __init__(self, inner: PostgresConnection) -> None:
         super().__init__(inner.options)

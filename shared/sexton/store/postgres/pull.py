@@ -35,6 +35,7 @@ import psycopg
 from psycopg import RawCursor
 
 from sexton.claims import Origin
+from sexton.store.postgres.places import is_replaced
 from sexton.store.protocol import Grant
 from sexton.store.pull_turns import PRIORITIES, priorities_from
 
@@ -74,7 +75,7 @@ _EXCESS = """CASE WHEN slot < 0 THEN greatest(0, (SELECT count(*) FROM slots t W
 _PULL = """WITH pick AS MATERIALIZED (
   SELECT first.*, row_number() OVER () AS place FROM (
    SELECT * FROM (SELECT * FROM {scans}) classes
-   WHERE NOT EXISTS (SELECT 1 FROM cluster WHERE halted) LIMIT {room}) first),
+   WHERE NOT EXISTS (SELECT 1 FROM cluster WHERE halted OR {replaced}) LIMIT {room}) first),
  locked AS MATERIALIZED (
   SELECT slot, number, token FROM slots WHERE slot = ANY (ARRAY(SELECT slot FROM pick WHERE overlap <> 0))
   FOR UPDATE OF slots SKIP LOCKED),
@@ -130,9 +131,9 @@ SELECT {columns}, k.parked, k.replacing, k.picked
  LEFT JOIN moved m ON m.state = 1 ORDER BY m.place"""
 
 # Per queue without a rule, priority and class one probe of an index: the next instant at which a claim becomes
-# available, and whether paced claims are due now; then whether any of the queues has a rule.
+# available, and whether paced claims are due now; then whether any of the queues has a rule, and the ledger's place.
 _AHEAD = f"""SELECT statement_timestamp(), min(ahead.at), bool_or(due.paced),
-  EXISTS (SELECT 1 FROM queues WHERE name = ANY ($1::text[]))
+  EXISTS (SELECT 1 FROM queues WHERE name = ANY ($1::text[])), (SELECT place FROM cluster WHERE id = 1)
  FROM unnest($1::text[]) q(queue) CROSS JOIN generate_series(-2, 2) p(priority)
  LEFT JOIN LATERAL (
   (SELECT available_at AS at FROM claims WHERE {READY} AND {LIVE} AND queue = q.queue AND priority = p.priority
@@ -191,6 +192,7 @@ def pull_statement(queues: int, *, is_paced: bool, first: int = PRIORITIES[0], i
     return _PULL.format(
         scans="\n  UNION ALL SELECT * FROM ".join(f"{scan} s{number}" for number, scan in enumerate(scans)),
         room=_PACED_ROOM if is_paced else _ROOM,
+        replaced=is_replaced(),
         excess=_EXCESS,
         columns=", ".join(f"m.{column}" for column in GRANT_COLUMNS.split(", ")),
     ).encode()
@@ -222,7 +224,7 @@ def pull(
 
 
 def look_ahead(connection: psycopg.Connection[Any], queues: tuple[str, ...]) -> RawCursor[Any]:
-    """Run the look ahead: one row of now, the next ``available_at``, if paced claims are due, if there are rules."""
+    """Run the look ahead: one row of now, the next ``available_at``, if paced claims are due, if rules, the place."""
     return RawCursor(connection).execute(_AHEAD.encode(), (list(queues),), binary=True, prepare=True)
 
 

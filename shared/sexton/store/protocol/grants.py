@@ -74,6 +74,7 @@ class StepResult:
     picked: int  # claims looked at; 0 grants with picked > 0 is not idle
     next_available_at: datetime | None  # of these queues, strictly ahead of now
     now: datetime
+    place: str = ""  # where the ledger is recorded to be: another one after a restore or a promotion
 
 
 @dataclass(frozen=True, slots=True)
