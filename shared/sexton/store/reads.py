@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, func, select
 
+from sexton.catch_up import CatchUp
 from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView, Undecided, WorkerView
 from sexton.errors import NotFound
 from sexton.history_views import History, PastRevision
@@ -21,6 +22,7 @@ from sexton.output_views import LiveOutput
 from sexton.setting_views import SettingChange, SettingView, cluster_setting_views
 from sexton.settings import settings_from_rows
 from sexton.store import (
+    read_catch_up,
     read_cluster,
     read_explain,
     read_history,
@@ -300,7 +302,12 @@ class LedgerReader:
         with self._connect() as connection:
             return read_runs.read_current_claim(connection, read_jobs.read_job_row(connection, job).job_id)
 
-    # --- proposals ----------------------------------------------------------------------------------
+    # --- catch-up and proposals ---------------------------------------------------------------------
+
+    def catch_up(self) -> CatchUp:
+        """What waits under the catch-up budget, and when it will be done; counts up to 100,000 claims."""
+        with self._connect() as connection:
+            return read_catch_up.read_catch_up(connection, self._now(connection))
 
     def holds(self, job_id: int | None = None, limit: int = 100, *, answered: bool = False) -> tuple[HoldView, ...]:
         """Open proposals, oldest first; with `answered` all of them, the newest first."""

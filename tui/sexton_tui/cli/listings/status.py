@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from sexton.catch_up import CatchUp, catch_up_sentences
 from sexton.cluster_views import FailingJob, Overview, Undecided
 from sexton.masked_url import masked_url
 from sexton.store.protocol import Store
@@ -36,14 +37,15 @@ def status(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     database = masked_url(invocation_of(ctx).settings().database)
     with open_cluster(ctx, read_only=True) as store:
         overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
+        catch_up = store.reads.catch_up()
         found = needs(overview, failing, undecided) + _pause_of_all(store) + _open_alerts(store)
     is_healthy = not any(need.is_urgent for need in found)
     if output is Output.TABLE:
-        print_lines(status_lines(overview, found, database), coloured=True)
+        print_lines(status_lines(overview, found, database, catch_up), coloured=True)
     elif output is Output.JSON:
-        print_json(status_record(overview, found, failing, undecided, is_healthy=is_healthy))
+        print_json(status_record(overview, found, failing, undecided, catch_up, is_healthy=is_healthy))
     else:
-        record = status_record(overview, found, failing, undecided, is_healthy=is_healthy)
+        record = status_record(overview, found, failing, undecided, catch_up, is_healthy=is_healthy)
         print(json.dumps(json_value(record), ensure_ascii=False))
     return 0 if is_healthy else 1
 
@@ -65,7 +67,7 @@ def _open_alerts(store: Store) -> tuple[Need, ...]:
     return (Need(f"an alert is open{more}: {found[0].sentence}", False, "`sexton alerts`"),)
 
 
-def status_lines(overview: Overview, found: tuple[Need, ...], database: str) -> list[Line]:
+def status_lines(overview: Overview, found: tuple[Need, ...], database: str, catch_up: CatchUp) -> list[Line]:
     """The screen. ``database`` is the address that was read, without its password."""
     history = LatenessHistory().merged(overview)
     head = f"{overview.now:%Y-%m-%d %H:%M:%S} UTC"
@@ -78,6 +80,7 @@ def status_lines(overview: Overview, found: tuple[Need, ...], database: str) -> 
             blocks.lateness_lines(overview, history, ascii_only=is_ascii_output(), **size),
         ),
         ("Work", blocks.work_lines(overview)),
+        *([("Catch-up", [line(one) for one in sentences])] if (sentences := catch_up_sentences(catch_up)) else []),
     )
     lines = [*alarm_lines(overview), line(f"cluster {overview.cluster_id}  {head}"), line(f"in {database}")]
     if word(overview) in (Word.NO_LEADER, Word.NO_RACER):  # it may be a finished demo's
@@ -92,6 +95,7 @@ def status_record(
     found: tuple[Need, ...],
     failing: tuple[FailingJob, ...],
     undecided: Undecided,
+    catch_up: CatchUp,
     *,
     is_healthy: bool,
 ) -> dict[str, Any]:
@@ -105,6 +109,7 @@ def status_record(
         "due": overview.due,
         "ahead": overview.ahead,
         "catch_up": overview.catch_up,
+        "catch_up_budget": {**json_value(catch_up), "count": catch_up.count},
         "oldest": overview.oldest,
         "failing": failing,
         "undecided": undecided,
