@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sexton.holds import HeldTicks, Pace, ProposalState
+from sexton.holds import HeldTick, HeldTicks, Pace, ProposalState
 from sexton.job_rules import CatchUpOrder
 
 
@@ -52,3 +53,9 @@ class HoldDetail:
     mark: tuple[int, datetime]  # what an answer is conditional on: the proposal is still as it was read
     ticks: HeldTicks | None
     pace: Pace
+
+    def first_to_start(self, limit: int) -> Sequence[HeldTick]:
+        """The ticks that would start first if all were approved; empty where the proposal is answered."""
+        if self.ticks is None:
+            return ()
+        return self.ticks.newest(limit) if self.hold.order is CatchUpOrder.NEWEST else self.ticks.oldest(limit)

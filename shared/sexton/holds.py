@@ -172,6 +172,14 @@ class Pace:
         """When the ``number``-th tick (from 0) approved now becomes available."""
         return start_at(max(self.now, self.next_at), number, self.rate)
 
+    def starts(
+        self, firing: FiringRules, ticks: Sequence[HeldTick], before: int = 0
+    ) -> tuple[tuple[HeldTick, datetime], ...]:
+        """The ticks in the order they would start in if they were approved now, with when each could; ``before``: so
+        many others start first."""
+        ordered = enumerate(in_start_order(ticks, firing), before)
+        return tuple((tick, self.start(number)) for number, tick in ordered)
+
     def drain(self, count: int, at_once: int, run: timedelta | None) -> timedelta | None:
         """How long from now until the last of ``count`` ticks has run, ``at_once`` of them together, each as long as
         ``run``; None where no run tells. Live ticks go first, so it may take longer."""

@@ -50,7 +50,7 @@ def scene_jobs() -> tuple[SceneJob, ...]:
         _job(1, "heartbeat-ping", {"every_ms": 1000, "anchor": epoch}, overlap=Overlap.QUEUE, tags=("infra",)),
         _job(2, "minutely-sync", {"cron": "* * * * *"}, owner="data"),
         _job(3, "nightly-billing", {"cron": "0 2 * * *"}, owner="payroll", timezone="UTC", tags=("money",)),
-        _job(4, "gl-export", {"cron": "*/15 * * * *"}, owner="payroll", missed=MissedRules(policy=MissedPolicy.HOLD)),
+        _job(4, "gl-export", {"cron": "*/5 * * * *"}, owner="payroll", missed=MissedRules(policy=MissedPolicy.HOLD)),
         _job(5, "sync-eu", {"cron": "*/5 * * * *"}, timezone="Europe/Berlin", owner="data"),
         _job(6, "train-model", {"cron": "*/10 * * * *"}, queue="gpu", owner="research", tags=("ml", "gpu")),
         _job(7, "backup-db", {"cron": "0 3 * * *"}, paused="storage moves tonight", owner="infra"),
@@ -191,9 +191,10 @@ def _minute(now: datetime) -> datetime:
 
 
 def _starts(now: datetime) -> Iterator[tuple[int, datetime, int]]:
-    """(job, tick, lateness in ms) of the last half hour, in the order of ticks."""
+    """(job, tick, lateness in ms) of the last half hour, in the order of ticks; what the takeover merged has no run."""
     start = _minute(now) - 30 * MINUTE
     taken_over = now - (NOW - TAKEOVER_AT)
+    newest_missed = _minute(taken_over)
     tick = start
     while tick < now - 2 * SECOND:
         number = round((tick - start) / SECOND)
@@ -202,8 +203,11 @@ def _starts(now: datetime) -> Iterator[tuple[int, datetime, int]]:
             late += 400 - 10 * int(abs(tick - taken_over) / SECOND)
         if number % 10 == 0:
             yield 1, tick, late
+        if tick == newest_missed - 13 * MINUTE:
+            yield 3, tick, (taken_over - tick) // timedelta(milliseconds=1) + 40
         if tick.second == 0:
-            yield 2, tick, late + 2
+            if not newest_missed - 13 * MINUTE < tick < newest_missed:
+                yield 2, tick, late + 2
             if tick.minute % 5 == 0:
                 yield 5, tick, late + 4
         tick += SECOND
@@ -333,7 +337,7 @@ def _seed_takeovers(connection: Connection, now: datetime) -> None:
     for job_id, after, upto, policy, counts, reason in (
         (3, first - 2 * MINUTE, first - MINUTE, "latest", (1, 1, 0, 0), "latest: 02:00:00 fired 13m07s late"),
         (2, first - MINUTE, first + 12 * MINUTE, "latest", (13, 1, 12, 0), "latest: 02:13:00 fired, 12 merged into it"),
-        (4, first, first + 4 * MINUTE, "hold", (2, 0, 0, 2), "hold: older than grace 60s, waits for an operator"),
+        (4, first, first + 9 * MINUTE, "hold", (2, 0, 0, 2), "hold: older than grace 60s, waits for an operator"),
     ):
         missed, fired, merged, held = counts
         common = {"job_id": job_id, "after": after, "upto": upto, "revision": 1, "term": 41, "decided_at": taken}
@@ -353,7 +357,8 @@ def _seed_takeovers(connection: Connection, now: datetime) -> None:
         )
         if merged or held:
             kind = "merged" if merged else "held"
-            connection.execute(insert(tables.skips).values(count=merged + held, reason=kind, detail=reason, **common))
+            skipped = {**common, "upto": upto - MINUTE} if merged else common  # the newest fires
+            connection.execute(insert(tables.skips).values(count=merged + held, reason=kind, detail=reason, **skipped))
         if held:
             proposal = {key: common[key] for key in ("job_id", "after", "upto", "revision", "term")}
             made = {"made_at": taken, "lapses_at": taken + timedelta(days=7), "within_from": after}

@@ -86,7 +86,7 @@ def test_a_decision_row_has_the_reason_where_it_is_seen(reader: LedgerReader) ->
 def test_a_job_row_tells_state_next_last_and_strip(reader: LedgerReader) -> None:
     jobs = {job.name: tables.job_row(job, NOW) for job in reader.jobs_page().jobs}
     assert texts(jobs["sync-eu"]) == [
-        *("sync-eu", "active", "02:35:00", "02:30:00 failed", "748 ms", "11 ms"),
+        *("sync-eu", "active", "02:35:00", "02:30:00 failed", "407 ms", "11 ms"),
         *("✗✗✗✗✗✗✗".rjust(tables.STRIP_WIDTH), "*/5 * * * * Europe/Berlin", "default", "data"),
     ]
     assert texts(jobs["backup-db"])[1:4] == ["paused", "-", "never"]
@@ -170,7 +170,7 @@ def test_a_run_opens_into_what_was_kept_of_its_output(reader: LedgerReader) -> N
     run = reader.runs_page(RunFilter(job="sync-eu"), limit=1).runs[0]
     output = reader.run_output(run.token)
     text = "\n".join(one.text for one in details.run_lines(output, NOW))
-    for part in ("failed, exit code 7  on worker-1", "stdout  120 B written, the last 45 B kept", "\\x1b[31mretry"):
+    for part in ("failed, exit code 7  on worker-2", "stdout  120 B written, the last 45 B kept", "\\x1b[31mretry"):
         assert part in text
     nothing = details.run_lines(replace(output, stdout=None, stderr=None), NOW)
     assert any("stdout  120 B written, nothing kept" in one.text for one in nothing)

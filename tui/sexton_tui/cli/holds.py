@@ -13,11 +13,16 @@ import typer
 
 from sexton.errors import InvalidInput, NotFound, Refused
 from sexton.hold_views import HoldDetail, HoldView
-from sexton.holds import ALL, HeldTick, HeldTicks, Part, ProposalState, in_start_order
-from sexton.job_rules import CatchUpOrder
+from sexton.holds import ALL, HeldTick, HeldTicks, Part, ProposalState
 from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
-from sexton_tui.cli.hold_text import (
+from sexton_tui.cli.instants import parse_instant
+from sexton_tui.cli.invocation import find_job, open_cluster
+from sexton_tui.cli.job_arguments import complete_job
+from sexton_tui.cli.listings.options import JobOption, LimitOption
+from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+from sexton_tui.cli.watching import watchable
+from sexton_tui.console.core.hold_words import (
     answer_text,
     approval_text,
     count_text,
@@ -25,12 +30,6 @@ from sexton_tui.cli.hold_text import (
     lost_text,
     rejection_text,
 )
-from sexton_tui.cli.instants import parse_instant
-from sexton_tui.cli.invocation import find_job, open_cluster
-from sexton_tui.cli.job_arguments import complete_job
-from sexton_tui.cli.listings.options import JobOption, LimitOption
-from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
-from sexton_tui.cli.watching import watchable
 
 if TYPE_CHECKING:
     from sexton.store.protocol import HoldAnswer, Store
@@ -112,7 +111,7 @@ def show(
     """One proposal: the ticks that would run if it were approved now, and when each could start."""
     with open_cluster(ctx, read_only=True) as store:
         found, now = store.reads.hold(_id_of(proposal)), store.now()
-    ticks = _plan(found, _first_to_start(found, limit)) if found.ticks is not None else []
+    ticks = _plan(found, found.first_to_start(limit)) if found.ticks is not None else []
     if output is not Output.TABLE:
         print_record({**_row(found.hold, now), "ticks": ticks, "is_whole": len(ticks) == found.hold.count}, output)
         return
@@ -147,6 +146,8 @@ def approve(
     They run under the revision that they were due by. A proposal is answered once: approving a part of it rejects the
     rest. Exit code 1 where somebody else was before; it says who, when and how.
     """
+    from sexton.store.protocol.holds import approval_of
+
     part = _part(newest, begin, end)
     _check_note(note)
     with open_cluster(ctx, read_only=dry_run) as store:
@@ -164,7 +165,7 @@ def approve(
                 print(approval_text(one, ticks), file=sys.stderr)
             ask(f"Approve {count_text(sum(len(ticks) for _, ticks in chosen))}?")
         answers = _lost_before(found)
-        answers += [store.holds.approve(_approval(one, ticks, note), actor()) for one, ticks in chosen]
+        answers += [store.holds.approve(approval_of(one, ticks, note), actor()) for one, ticks in chosen]
         is_halted = store.terms.cluster().halted
     if is_halted and output is Output.TABLE:
         print("the cluster is halted: they run once `sexton halt --lift` has ended that", file=sys.stderr)
@@ -223,14 +224,6 @@ def _id_of(text: str) -> int:
 def _ticks(found: HoldDetail) -> HeldTicks:
     assert found.ticks is not None  # noqa: S101 - it is open
     return found.ticks
-
-
-def _approval(found: HoldDetail, ticks: Sequence[HeldTick], note: str) -> Any:
-    from sexton.store.protocol import Approval
-
-    held = _ticks(found)
-    ordered = in_start_order(ticks, held.firing)
-    return Approval(found.hold.proposal_id, found.mark, ordered, held.firing, held.gap_parts(ticks), note)
 
 
 def _lost_before(found: Iterable[HoldDetail]) -> list[HoldAnswer]:
@@ -292,22 +285,12 @@ def _row(hold: HoldView, now: datetime) -> dict[str, Any]:
 
 def _plan(found: HoldDetail, ticks: Sequence[HeldTick], before: int = 0) -> list[dict[str, Any]]:
     """The first ticks to start, with when they could; ``before``: starts drawn for others first."""
-    ordered = in_start_order(ticks, _ticks(found).firing)
+    starts = found.pace.starts(_ticks(found).firing, ticks, before)
+    hold = found.hold
     return [
-        {
-            "proposal_id": found.hold.proposal_id,
-            "job": found.hold.job,
-            "scheduled_at": tick.scheduled_at,
-            "starts_at": found.pace.start(before + number),
-        }
-        for number, tick in enumerate(ordered)
+        {"proposal_id": hold.proposal_id, "job": hold.job, "scheduled_at": tick.scheduled_at, "starts_at": starts_at}
+        for tick, starts_at in starts
     ]
-
-
-def _first_to_start(found: HoldDetail, limit: int) -> Sequence[HeldTick]:
-    if found.ticks is None:
-        return ()
-    return found.ticks.newest(limit) if found.hold.order is CatchUpOrder.NEWEST else found.ticks.oldest(limit)
 
 
 def _print_plan(chosen: Sequence[tuple[HoldDetail, Sequence[HeldTick]]], output: Output) -> int:

@@ -6,10 +6,14 @@ not come is the caller's ``TimeoutError``, and its outcome is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sexton.errors import Refused
-from sexton.store.protocol import ChangeKind, JobChange, Store
+from sexton.hold_views import HoldDetail
+from sexton.holds import HeldTick
+from sexton.store.protocol import ChangeKind, HoldAnswer, JobChange, Store
+from sexton.store.protocol.holds import approval_of
+from sexton_tui.console.core.hold_words import answer_text, lost_text
 
 Action = Callable[[Store], str]
 
@@ -51,6 +55,30 @@ def trigger(job: str, actor: str, request_id: str) -> Action:
         return f"{triggered.name} is triggered: claim {triggered.scheduled_at:%H:%M:%S}{note}"
 
     return act
+
+
+def approve(found: HoldDetail, ticks: Sequence[HeldTick], note: str, actor: str) -> Action:
+    """Run these ticks of a proposal as it was read, and reject its others."""
+
+    def act(store: Store) -> str:
+        return _answered(store.holds.approve(approval_of(found, ticks, note), actor))
+
+    return act
+
+
+def reject(proposal_id: int, note: str, actor: str) -> Action:
+    """Let none of a proposal's ticks run."""
+
+    def act(store: Store) -> str:
+        return _answered(store.holds.reject(proposal_id, actor, note))
+
+    return act
+
+
+def _answered(answer: HoldAnswer) -> str:
+    if not answer.is_done:
+        raise Refused(lost_text(answer))
+    return answer_text(answer)
 
 
 def resign(actor: str) -> Action:

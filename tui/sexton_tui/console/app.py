@@ -246,9 +246,9 @@ class SextonConsole(Operating):
         self._answered_at = self._monotonic()
         self._overview = replace(overview, now=self._reading.now(overview.now, self.options.zone))
         self._history = self._history.merged(overview)
-        if view.is_attached and isinstance(data, NotFound):
+        if view.is_mounted and isinstance(data, NotFound):
             view.show_missing(str(data))
-        elif view.is_attached:
+        elif view.is_mounted:
             view.show(Shown(self._overview, self._history, self.ascii_only), data)
         view.remove_class("waiting")
         for tab in self.main.query(Tab):
@@ -367,6 +367,15 @@ class SextonConsole(Operating):
         writes = None if self.options.read_only else self._writes
         if (screen := screen_for(subject, writes, ascii_only=self.ascii_only)) is not None:
             self._push(screen)
+
+    async def read(self, request: Request) -> Any:
+        try:
+            return await self._reads(request, READ_WITHIN + 1)
+        except TimeoutError:
+            self._say("the database does not answer", is_error=True)
+        except SextonError as error:
+            self._say(str(error), is_error=True)
+        return None
 
     def _push(self, screen: OpenedScreen) -> None:
         trail = [self.options.title, next(pane.title for pane in PANES if pane.id == self.pane.id)]

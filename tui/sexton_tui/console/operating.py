@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from textual import work
 from textual.app import App
@@ -13,20 +13,24 @@ from textual.binding import Binding, BindingType
 
 from sexton.cluster_views import Overview
 from sexton.errors import DatabaseUnreachable, SextonError
+from sexton.hold_views import HoldDetail
 from sexton.store.protocol import Store
 from sexton_tui.console import actions
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.lines import line
 from sexton_tui.console.core.standing import ahead_words, forceable_words
-from sexton_tui.console.core.subjects import Subject, job_of
+from sexton_tui.console.core.subjects import OfProposal, Subject, crumb, job_of
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.widgets.dialogs import AskLine, Confirm
+from sexton_tui.console.widgets.hold_dialog import ApproveDialog
 
 WRITE_WITHIN = 8.0
 OPERATING_BINDINGS: list[BindingType] = [
     Binding("p", "pause", "pause"),
     Binding("r", "resume", "resume"),
     Binding("t", "trigger", "trigger"),
+    Binding("a", "approve", "approve"),
+    Binding("x", "reject", "reject"),
     Binding("R", "resign", "resign"),
     Binding("h", "halt", "halt", show=False),
     Binding("F", "force_leader", "force", show=False),
@@ -62,11 +66,17 @@ class Operating(App[None]):
         """Whether the key of this action is offered now; None where it changes nothing."""
         if action in _OF_A_JOB:
             return not self.options.read_only and self.job_under_cursor is not None
+        if action in ("approve", "reject"):
+            return not self.options.read_only and isinstance(self.subject, OfProposal)
         if action in _OF_THE_CLUSTER:
             return not self.options.read_only
         if action == "kill_leader":
             return not self.options.read_only and self.options.kill_leader is not None
         return None
+
+    async def read(self, request: Callable[[Store], Any]) -> Any:
+        """What was read; None after saying why not."""
+        raise NotImplementedError
 
     @work
     async def action_pause(self) -> None:
@@ -86,6 +96,28 @@ class Operating(App[None]):
             Confirm(f"Run {job} once, now?", "It runs beside its schedule. This cannot be undone.")
         ):
             await self._act(actions.trigger(job, self.options.actor, f"console-{uuid.uuid4()}"))
+
+    @work
+    async def action_approve(self) -> None:
+        if not isinstance(proposal := self.subject, OfProposal) or self._overview is None:
+            return
+        found: HoldDetail | None = await self.read(lambda store: store.reads.hold(proposal.proposal_id))
+        if found is None:
+            return
+        if found.ticks is None:
+            self._say(f"proposal {proposal.proposal_id} is {found.hold.state.value} already", is_error=True)
+            return
+        answer = await self.push_screen_wait(ApproveDialog(found, self._overview.now))
+        if answer is not None:
+            await self._act(actions.approve(found, *answer, self.options.actor))
+
+    @work
+    async def action_reject(self) -> None:
+        if isinstance(proposal := self.subject, OfProposal):
+            question = f"Reject {crumb(proposal)}: none of its ticks runs. Why?"
+            note = await self.push_screen_wait(AskLine(question))
+            if note is not None:
+                await self._act(actions.reject(proposal.proposal_id, note, self.options.actor))
 
     @work
     async def action_resign(self) -> None:

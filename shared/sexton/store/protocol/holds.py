@@ -7,11 +7,15 @@ comes back undone, with the winner's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from sexton.holds import in_start_order
+
 if TYPE_CHECKING:
+    from sexton.hold_views import HoldDetail
     from sexton.holds import GapPart, HeldTick, ProposalState
     from sexton.job_rules import FiringRules
 
@@ -55,6 +59,15 @@ class HoldAnswer:
     first_start: datetime | None = None
     last_start: datetime | None = None
     is_paused: bool = False
+
+
+def approval_of(found: HoldDetail, ticks: Sequence[HeldTick], note: str = "") -> Approval:
+    """The approval of these ticks of an open proposal, as it was read."""
+    if found.ticks is None:
+        raise ValueError(f"proposal {found.hold.proposal_id} is answered")
+    firing = found.ticks.firing
+    ordered = in_start_order(ticks, firing)
+    return Approval(found.hold.proposal_id, found.mark, ordered, firing, found.ticks.gap_parts(ticks), note)
 
 
 class HoldStore(Protocol):

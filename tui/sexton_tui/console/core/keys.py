@@ -39,6 +39,8 @@ _KEYS = (
     ("p", "pause the job under the cursor; asks why"),
     ("r", "resume it, also out of quarantine"),
     ("t", "trigger it: run it once now, beside its schedule"),
+    ("a", "approve the held ticks under the cursor, all or a part"),
+    ("x", "reject them; asks why"),
     ("R", "ask the leader to hand over"),
     ("h", "halt the cluster, or lift the halt: no tick is decided, no claim granted meanwhile; asks why"),
     ("F", "force a node to lead, whatever ZooKeeper says; asks which"),
@@ -56,7 +58,7 @@ def help_lines(*, can_kill: bool, read_only: bool) -> list[Line]:
     for key, text in _KEYS:
         if key == "K" and not can_kill:
             continue
-        if read_only and key in ("p", "r", "t", "R", "h", "F", "C", "K"):
+        if read_only and key in ("p", "r", "t", "a", "x", "R", "h", "F", "C", "K"):
             continue
         lines.append(line((f"  {key:<8}", STRONG), text))
     lines += [

@@ -102,6 +102,19 @@ def instant(at: datetime | None, now: datetime) -> str:
     return f"{at:%Y-%m-%d}"
 
 
+def iso_instant(at: datetime) -> str:
+    """``2026-03-29T01:00:00Z``, as commands take it; with a fraction only where there is one."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def full_instant(at: datetime, now: datetime) -> str:
+    """Date, time and zone, and how far it is from `now`: ``2026-03-29 02:00:00 UTC, 31m ago``."""
+    shown, away = at.astimezone(now.tzinfo), at.astimezone(UTC) - now.astimezone(UTC)
+    distance = f"in {duration(away)}" if away > timedelta(0) else f"{duration(-away)} ago"
+    fraction = f".{shown.microsecond // 1000:03d}" if shown.microsecond else ""
+    return f"{shown:%Y-%m-%d %H:%M:%S}{fraction} {shown:%Z}, {distance}"
+
+
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")  # in every locale
 
 

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from sexton_tui.console.calls import Calling
-from sexton_tui.console.core.subjects import OfJob, OfRun, Subject
+from sexton_tui.console.core.subjects import (
+    OfDecisions,
+    OfJob,
+    OfProposal,
+    OfRun,
+    OfTakeover,
+    OfTick,
+    Subject,
+)
+from sexton_tui.console.opened.decisions import DecisionsScreen
 from sexton_tui.console.opened.job import JobScreen
+from sexton_tui.console.opened.proposal import ProposalScreen
 from sexton_tui.console.opened.run import RunScreen
 from sexton_tui.console.opened.screen import OpenedScreen
+from sexton_tui.console.opened.takeover import TakeoverScreen
+from sexton_tui.console.opened.tick import TickScreen
 
 
 def screen_for(subject: Subject, writes: Calling | None, *, ascii_only: bool) -> OpenedScreen | None:
@@ -16,5 +28,13 @@ def screen_for(subject: Subject, writes: Calling | None, *, ascii_only: bool) ->
             return JobScreen(job, ascii_only=ascii_only)
         case OfRun():
             return RunScreen(subject, writes, ascii_only=ascii_only)
+        case OfTick():
+            return TickScreen(subject, ascii_only=ascii_only)
+        case OfTakeover():
+            return TakeoverScreen(subject, ascii_only=ascii_only)
+        case OfDecisions():
+            return DecisionsScreen(subject, ascii_only=ascii_only)
+        case OfProposal():
+            return ProposalScreen(subject, ascii_only=ascii_only)
         case _:
             return None

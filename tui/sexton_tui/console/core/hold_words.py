@@ -1,4 +1,4 @@
-"""What ``sexton holds`` says in sentences."""
+"""What is said of proposals, in sentences: by ``sexton holds`` and on the console. Instants are UTC."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from sexton.hold_views import HoldDetail, HoldView
 from sexton.holds import HeldTick, ProposalState
 from sexton.missed_reasons import rounded
 from sexton.settings import format_duration
-from sexton_tui.cli.output import instant_text, printable
+from sexton_tui.console.core.lines import clean
+from sexton_tui.console.core.words import iso_instant
 
 if TYPE_CHECKING:
     from sexton.store.protocol import HoldAnswer
@@ -18,22 +19,31 @@ if TYPE_CHECKING:
 _WIDTH = 9
 
 
-def hold_lines(hold: HoldView, now: datetime) -> Iterator[str]:
-    """One proposal, a fact a line."""
-    yield f"proposal {hold.proposal_id} of {printable(hold.job)}: {count_text(hold.count)}, {hold.state.value}"
-    yield _line("ticks", f"{_stretch(hold.first, hold.last)}, {hold.order.value} first, revision {hold.revision}")
-    yield _line("why", printable(hold.reason) or "not recorded")
+def hold_facts(hold: HoldView, now: datetime) -> Iterator[tuple[str, str]]:
+    """One proposal, fact by fact with a label; the first has none and is its title."""
+    yield "", f"proposal {hold.proposal_id} of {clean(hold.job)}: {count_text(hold.count)}, {hold.state.value}"
+    yield "ticks", f"{_stretch(hold.first, hold.last)}, {hold.order.value} first, revision {hold.revision}"
+    yield "why", clean(hold.reason) or "not recorded"
     if hold.state is ProposalState.OPEN:
         waits, lapses = now - hold.made_at, max(hold.lapses_at - now, timedelta(0))
-        yield _line("waits", f"for {_coarse(waits)}, lapses in {_coarse(lapses)}: {_second(hold.lapses_at)}")
-        yield _line("takes", _drain(hold))
+        yield "waits", f"for {_coarse(waits)}, lapses in {_coarse(lapses)}: {_second(hold.lapses_at)}"
+        yield "takes", _drain(hold)
         if hold.is_paused:
-            yield _line("paused", f"what is approved waits for `sexton resume {printable(hold.job)}`")
-        yield _line("answer", f"sexton holds approve {hold.proposal_id}, or sexton holds reject {hold.proposal_id}")
+            yield "paused", f"what is approved waits for `sexton resume {clean(hold.job)}`"
         return
-    yield _line("answer", f"{_how(hold.state, hold.approved, hold.count)} by {_by(hold.answered_by, hold.answered_at)}")
+    yield "answer", f"{_how(hold.state, hold.approved, hold.count)} by {_by(hold.answered_by, hold.answered_at)}"
     if hold.note:
-        yield _line("note", printable(hold.note))
+        yield "note", clean(hold.note)
+
+
+def hold_lines(hold: HoldView, now: datetime) -> Iterator[str]:
+    """One proposal, a fact a line, as ``sexton holds show`` prints it."""
+    (_, title), *facts = hold_facts(hold, now)
+    yield title
+    for label, text in facts:
+        yield _line(label, text)
+    if hold.state is ProposalState.OPEN:
+        yield _line("answer", f"sexton holds approve {hold.proposal_id}, or sexton holds reject {hold.proposal_id}")
 
 
 def approval_text(found: HoldDetail, ticks: Sequence[HeldTick]) -> str:
@@ -44,7 +54,7 @@ def approval_text(found: HoldDetail, ticks: Sequence[HeldTick]) -> str:
     others = f"; the other {rest:,} would be rejected" if rest else ""
     paused = ", once the job is resumed" if hold.is_paused else ""
     return (
-        f"proposal {hold.proposal_id} of {printable(hold.job)}: {count_text(len(ticks))} would run"
+        f"proposal {hold.proposal_id} of {clean(hold.job)}: {count_text(len(ticks))} would run"
         f" ({_stretch(first, last)}), {hold.order.value} first{paused}{others}"
     )
 
@@ -52,20 +62,20 @@ def approval_text(found: HoldDetail, ticks: Sequence[HeldTick]) -> str:
 def rejection_text(hold: HoldView) -> str:
     """What rejecting a proposal would do, before it is done."""
     return (
-        f"proposal {hold.proposal_id} of {printable(hold.job)}: {count_text(hold.count)} would not run"
+        f"proposal {hold.proposal_id} of {clean(hold.job)}: {count_text(hold.count)} would not run"
         f" ({_stretch(hold.first, hold.last)})"
     )
 
 
 def answer_text(answer: HoldAnswer) -> str:
     """What this command has done."""
-    name = f"proposal {answer.proposal_id} of {printable(answer.job)}"
+    name = f"proposal {answer.proposal_id} of {clean(answer.job)}"
     if answer.state is not ProposalState.APPROVED:
         return f"{name} is rejected: {count_text(answer.count)} will not run"
     rest = answer.count - answer.approved
     what = f"{name} is approved: {count_text(answer.approved)}"
     if answer.is_paused:
-        what += f" once it is resumed (`sexton resume {printable(answer.job)}`)"
+        what += f" once it is resumed (`sexton resume {clean(answer.job)}`)"
     elif answer.first_start is not None and answer.last_start is not None:
         when = f"at {_second(answer.first_start)}"
         if answer.last_start - answer.first_start >= timedelta(seconds=1):
@@ -76,11 +86,11 @@ def answer_text(answer: HoldAnswer) -> str:
 
 def lost_text(answer: HoldAnswer) -> str:
     """Why this command has not answered a proposal: who did, when and how."""
-    name = f"proposal {answer.proposal_id} of {printable(answer.job)}"
+    name = f"proposal {answer.proposal_id} of {clean(answer.job)}"
     if answer.state is ProposalState.OPEN:
         return f"{name} has grown to {count_text(answer.count)} since it was read; look at it and answer again"
     how = _how(answer.state, answer.approved, answer.count)
-    note = f" ({printable(answer.note)})" if answer.note else ""
+    note = f" ({clean(answer.note)})" if answer.note else ""
     return f"{name} was {how} by {_by(answer.answered_by, answer.answered_at)}{note}; this changed nothing"
 
 
@@ -95,7 +105,7 @@ def _how(state: ProposalState, approved: int, count: int) -> str:
 
 
 def _by(who: str | None, at: datetime | None) -> str:
-    return printable(who or "?") + ("" if at is None else f" at {_second(at)}")
+    return clean(who or "?") + ("" if at is None else f" at {_second(at)}")
 
 
 def _drain(hold: HoldView) -> str:
@@ -107,12 +117,12 @@ def _drain(hold: HoldView) -> str:
 
 def _stretch(first: datetime, last: datetime) -> str:
     if first == last:
-        return instant_text(first)
-    return f"{instant_text(first)} to {instant_text(last)}"
+        return iso_instant(first)
+    return f"{iso_instant(first)} to {iso_instant(last)}"
 
 
 def _second(at: datetime) -> str:
-    return instant_text(at.replace(microsecond=0))
+    return iso_instant(at.replace(microsecond=0))
 
 
 def _coarse(duration: timedelta) -> str:

@@ -1,0 +1,91 @@
+"""From a takeover down to why one tick did not run, and the answer to a proposal, by keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import select
+from textual.pilot import Pilot
+
+from sexton.claims import Origin
+from sexton.store import tables
+from sexton_tui.console.app import SextonConsole
+from tests.screens.conftest import Scene, shown, until
+from tests.screens.playing import play, press, sees
+
+
+def test_a_takeover_opens_into_decisions_these_into_ticks_and_a_tick_into_why(seeded: Scene) -> None:
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("2")
+        await sees(pilot, app, "term 41: sched-2 took over")
+        await pilot.press("enter")
+        await sees(pilot, app, "sexton ▸ Takeovers ▸ term 41")
+        await sees(pilot, app, "12 merged into it")
+        await pilot.press("down", "enter")
+        await sees(pilot, app, "minutely-sync  ticks after 02:00:00 to 02:13:00, under term 41")
+        assert app.job_under_cursor == "minutely-sync"
+        await sees(pilot, app, "to 02:12:00")
+        await pilot.press("down", "enter")
+        await sees(pilot, app, "02:12:00 UTC, 18m41s ago")
+        await sees(pilot, app, "`* * * * *` names 02:12 in UTC")
+        await sees(pilot, app, "latest: 02:13:00 fired, 12 merged into it")
+        await pilot.press("escape", "escape", "escape")
+        await until(pilot, lambda: app.screen is app.main, "all is closed")
+
+    play(seeded.console(), act)
+
+
+def test_a_part_of_a_proposal_is_approved_and_the_rest_rejected(seeded: Scene) -> None:
+    proposal = select(tables.proposals)
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("3")
+        await sees(pilot, app, "gl-export")
+        await pilot.press("enter")
+        await sees(pilot, app, "02:10:00 UTC, 20m41s ago")  # the ticks that would run
+        await pilot.press("a")
+        await sees(pilot, app, "2 held ticks (02:05:00 to 02:10:00) would run")
+        await press(pilot, "some")
+        await sees(pilot, app, "'some' names no part")
+        await pilot.press("enter")  # answers nothing
+        await pilot.press("home", "ctrl+k")
+        await press(pilot, "newest 1")
+        await sees(pilot, app, "1 held tick (02:10:00) would run, starting 02:30:41; the other 1")
+        await pilot.press("tab")
+        await press(pilot, "bank agrees")
+        await pilot.press("enter")
+        await until(pilot, lambda: seeded.rows(proposal)[0].state == "approved", "it is answered")
+        await sees(pilot, app, "1 held tick may start")
+        await pilot.press("a")
+        await sees(pilot, app, "proposal 1 is approved already")
+
+    play(seeded.console(), act)
+    (answered,) = seeded.rows(proposal)
+    assert (answered.answered_by, answered.note) == ("ana@test", "bank agrees")
+    claim = select(tables.claims.c.scheduled_at).where(tables.claims.c.origin == int(Origin.HELD))
+    assert [f"{row.scheduled_at:%H:%M}" for row in seeded.rows(claim)] == ["02:10"]
+
+
+def test_held_ticks_are_rejected_with_a_reason_and_never_by_a_read_only_console(seeded: Scene) -> None:
+    proposal = select(tables.proposals.c.state, tables.proposals.c.note)
+
+    async def look(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("3")
+        await sees(pilot, app, "gl-export")
+        await pilot.press("x", "a")
+        assert "reject" not in shown(app).splitlines()[-1]
+
+    play(seeded.console(read_only=True), look)
+    assert seeded.rows(proposal) == [("open", None)]
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("3")
+        await sees(pilot, app, "gl-export")
+        await pilot.press("x")
+        await sees(pilot, app, "none of its ticks runs. Why?")
+        await press(pilot, "paid by hand")
+        await pilot.press("enter")
+        await sees(pilot, app, "no ticks are held")
+
+    play(seeded.console(), act)
+    assert seeded.rows(proposal) == [("rejected", "paid by hand")]

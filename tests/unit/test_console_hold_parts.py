@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from sexton.errors import InvalidInput
+from sexton.holds import ALL, Part
+from sexton_tui.console.core.hold_parts import parse_part
+
+NEAR = datetime(2026, 3, 28, 2, 10, tzinfo=UTC)
+NOW = datetime(2026, 3, 29, 12, tzinfo=UTC)
+
+
+def at(hour: int, minute: int = 0, day: int = 28) -> datetime:
+    return datetime(2026, 3, day, hour, minute, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", ALL),
+        (" all ", ALL),
+        ("newest 3", Part(newest=3)),
+        ("7", Part(newest=7)),
+        ("02:00 to 02:30", Part(begin=at(2), end=at(2, 30))),
+        ("2026-03-27 23:00 to 02:00:30", Part(begin=at(23, day=27), end=at(2).replace(second=30))),
+        ("2026-03-28T02:00:00Z to 03:00Z", Part(begin=at(2), end=at(3))),
+    ],
+)
+def test_a_part_is_read_as_it_is_typed(text: str, part: Part) -> None:
+    assert parse_part(text, NEAR, NOW) == part
+
+
+def test_a_reading_is_of_the_zone_that_the_screen_shows_unless_it_says_utc() -> None:
+    shown = NOW.astimezone(ZoneInfo("Europe/Berlin"))
+    assert parse_part("03:00 to 04:00Z", NEAR, shown) == Part(begin=at(2), end=at(4))
+
+
+@pytest.mark.parametrize(
+    "text", ["some", "newest 0", "newest", "02:00", "02:00 to", "25:00 to 26:00", "03:00 to 02:00"]
+)
+def test_what_names_no_part_is_refused_with_what_to_write(text: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_part(text, NEAR, NOW)
+    assert refused.value.hint

@@ -1,0 +1,65 @@
+"""Which part of a proposal an operator means, from what was typed: ``all``, ``newest 3``, ``02:00 to 02:30``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from sexton.errors import InvalidInput
+from sexton.hold_views import HoldDetail
+from sexton.holds import ALL, HeldTick, Part
+from sexton_tui.console.core.hold_words import count_text
+from sexton_tui.console.core.words import instant
+
+PARTS_HINT = "all, newest N, or FROM to BEFORE"
+_NEWEST = re.compile(r"(?:newest )?([0-9]{1,9})")
+_READING = re.compile(r"(?:(\d{4}-\d{2}-\d{2})[T ])?(\d{2}:\d{2}(?::\d{2})?)(Z)?")
+
+
+def parse_part(text: str, near: datetime, now: datetime) -> Part:
+    """The part that `text` names. A clock reading is of the zone of `now` (of UTC with a ``Z``), and without a date of
+    the day of `near`. Raises ``InvalidInput`` with what to write."""
+    text = " ".join(text.split())
+    if text in ("", "all"):
+        return ALL
+    if (newest := _NEWEST.fullmatch(text)) is not None and int(newest[1]):
+        return Part(newest=int(newest[1]))
+    begin, separator, end = text.partition(" to ")
+    if not separator:
+        raise InvalidInput(f"{text!r} names no part", hint=f"write {PARTS_HINT}")
+    part = Part(begin=_reading(begin, near, now), end=_reading(end, near, now))
+    if part.begin is not None and part.end is not None and part.begin >= part.end:
+        raise InvalidInput(
+            f"{begin} is not before {end}", hint="the part ends before the second"
+        )
+    return part
+
+
+def _reading(text: str, near: datetime, now: datetime) -> datetime:
+    found = _READING.fullmatch(text.strip())
+    zone = UTC if found is not None and found[3] else now.tzinfo
+    try:
+        if found is None:
+            raise ValueError
+        day = found[1] or f"{near.astimezone(zone):%Y-%m-%d}"
+        return datetime.fromisoformat(f"{day}T{found[2]}").replace(tzinfo=zone).astimezone(UTC)
+    except ValueError:
+        raise InvalidInput(f"{text!r} is no instant", hint="write 02:30, 02:30:00 or 2026-03-29 02:30") from None
+
+
+def would_run_words(found: HoldDetail, ticks: Sequence[HeldTick], now: datetime) -> str:
+    """What approving these ticks would do: how many run, when they could start, and what becomes of the others."""
+    if found.ticks is None:
+        return "it is answered already"
+    starts = [start for _, start in found.pace.starts(found.ticks.firing, ticks)]
+    spread = instant(starts[0], now)
+    if starts[-1] - starts[0] >= timedelta(seconds=1):
+        spread += f" to {instant(starts[-1], now)}"
+    if found.hold.is_paused:
+        spread = "once the job is resumed"
+    rest = found.hold.count - len(ticks)
+    others = f"; the other {rest:,} would be rejected" if rest else ""
+    first, last = ticks[0].scheduled_at, ticks[-1].scheduled_at
+    span = instant(first, now) if first == last else f"{instant(first, now)} to {instant(last, now)}"
+    return f"{count_text(len(ticks))} ({span}) would run, starting {spread}{others}"
