@@ -14,9 +14,12 @@ import structlog
 from sexton.clock import Clock, DatabaseTime
 from sexton.store.protocol import Store
 from sexton.terms import ClusterState
-from sexton_scheduler.core.clock_trust import ClockTrust
+from sexton_scheduler.core.clock_trust import ClockTrust, Reading
 
 _FRESH = timedelta(seconds=15)  # a report not older than this speaks of the clock as it is
+_SAME_JUMP = timedelta(minutes=10)  # by the clock that jumped; nodes notice it as they look, one that was frozen later
+_JUMPS_READ = 50
+_JUMPED = "clock.jumped"
 
 
 class DatabaseClock:
@@ -41,7 +44,7 @@ class DatabaseClock:
         if self._trust.saw(self._time.is_trusted, answered_at, state.clock_accepts):
             jump = self._jump_seconds()
             self._log.warning("clock.jumped", jump_seconds=jump, node=self._node)
-            self._store.edits.record(self._node, "clock.jumped", {"jump_seconds": jump})
+            self._store.edits.record(self._node, _JUMPED, {"jump_seconds": jump})
         if self._trust.is_in_doubt:
             self._reconsider(state, asked_at, answered_at)
         return state
@@ -61,10 +64,14 @@ class DatabaseClock:
         return self._time.now()
 
     def _reconsider(self, state: ClusterState, asked_at: float, answered_at: float) -> None:
+        jumps = self._jumps(state.database_now)
         others = [
-            node.clock_offset for node in self._store.reads.nodes() if node.name != self._node and node.age <= _FRESH
+            Reading(node.clock_offset, jumps.get(node.name))
+            for node in self._store.reads.nodes()
+            if node.name != self._node and node.age <= _FRESH
         ]
-        reason = self._trust.reason_to_accept(answered_at, state.clock_accepts, self.host_offset, others)
+        own = Reading(self.host_offset, self._time.jump)
+        reason = self._trust.reason_to_accept(answered_at, state.clock_accepts, own, others)
         if reason is None:
             return
         jump = self._jump_seconds()
@@ -72,6 +79,15 @@ class DatabaseClock:
         self._trust.saw(True, answered_at, state.clock_accepts)
         self._log.warning("clock.accepted", jump_seconds=jump, reason=reason, node=self._node)
         self._store.edits.record(self._node, "clock.accepted", {"jump_seconds": jump, "reason": reason})
+
+    def _jumps(self, now: datetime) -> dict[str, timedelta]:
+        """By node, the last jump it recorded, where that is of now: a record outlasts the doubt, a report does not."""
+        recorded = self._store.reads.events_page(limit=_JUMPS_READ, action=_JUMPED)
+        return {
+            event.actor: timedelta(seconds=float(str(event.detail["jump_seconds"])))
+            for event in reversed(recorded)
+            if abs(event.at - now) <= _SAME_JUMP
+        }
 
     def _jump_seconds(self) -> float:
         return 0.0 if self._time.jump is None else round(self._time.jump.total_seconds(), 3)

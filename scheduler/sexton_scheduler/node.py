@@ -20,8 +20,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
-from apscheduler.executors.pool import BasePoolExecutor
-from apscheduler.schedulers.background import BackgroundScheduler
 
 import sexton
 from sexton.alert_settings import AlertSettings
@@ -38,11 +36,12 @@ from sexton.store.protocol import Channel, Store, StoreOptions
 from sexton.store.schema import check_job_format, check_schema
 from sexton.zone_files import packed_zone_data
 from sexton_scheduler.alerting import AlertThreads, watch_duty
+from sexton_scheduler.duty_schedule import schedule_duties
 from sexton_scheduler.election import DATABASE, check_coordinator, make_candidate
 from sexton_scheduler.election.candidate import NodeIdentity
 from sexton_scheduler.election.database import DatabaseCandidate
 from sexton_scheduler.heartbeat import HeartbeatLoop
-from sexton_scheduler.housekeeping import DUTIES, Duty, Housekeeper, perform
+from sexton_scheduler.housekeeping import DUTIES, Housekeeper
 from sexton_scheduler.loop import LoopOptions, NodeLoop
 from sexton_scheduler.node_state import NodeState
 
@@ -98,7 +97,7 @@ class Node:
         )
         self._heartbeat = HeartbeatLoop(self._beat_store, clock, self.state)
         self._keeping_thread = ThreadPoolExecutor(1, thread_name_prefix="sexton housekeeping")
-        self._keeping = _keeping(self._keeper, self._keeping_thread, watch_duty(options.alerts))
+        self._keeping = schedule_duties(self._keeper, self._keeping_thread, (*DUTIES, watch_duty(options.alerts)))
         self._alerting = AlertThreads(options.alerts, clock, self.state, name, lambda: _open(options, f"{name} alerts"))
         self._looping = threading.Thread(target=self._run_loop, name="sexton loop", daemon=True)
         self._beating = threading.Thread(target=self._run_heartbeat, name="sexton heartbeat", daemon=True)
@@ -148,6 +147,7 @@ class Node:
                     self._loop.run()
                 finally:
                     listener.close()
+                self._end_housekeeping()  # else its report would bring back the row that is deleted next
                 with contextlib.suppress(DatabaseUnreachable):
                     self._store.terms.forget(self.identity.name)
         except BaseException as fault:  # a fault of Sexton's own: the process ends with it, and its successor goes on
@@ -164,6 +164,8 @@ class Node:
             self._metrics.wake()
 
     def _end_housekeeping(self) -> None:
+        if not self._keeping.running:
+            return
         self._keeping.pause()
         self._keeping_thread.submit(self._keeper.store.close)  # in the thread that opened it
         self._keeping.shutdown(wait=True)
@@ -238,22 +240,3 @@ def _open(options: NodeOptions, part: str, answer_within: float = 10.0) -> Store
             options.database_url, application=f"sexton scheduler {part}", answer_within=answer_within, stays=True
         )
     )
-
-
-class _OneThread(BasePoolExecutor):  # type: ignore[misc]  # APScheduler ships no types
-    """APScheduler's executor over a thread that this module can use too."""
-
-    def __init__(self, thread: ThreadPoolExecutor) -> None:
-        super().__init__(thread)
-
-
-def _keeping(keeper: Housekeeper, thread: ThreadPoolExecutor, *more: Duty) -> BackgroundScheduler:
-    """APScheduler on one thread: the duties share one connection."""
-    scheduler = BackgroundScheduler(
-        executors={"default": _OneThread(thread)},
-        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
-        timezone="UTC",
-    )
-    for duty in (*DUTIES, *more):
-        scheduler.add_job(perform, "interval", args=(duty, keeper), seconds=duty.every, name=duty.name)
-    return scheduler

@@ -1,8 +1,9 @@
-"""A PostgreSQL whose clock jumps while nodes of a real cluster go by it (libfaketime; Sexton's clocks stay right)."""
+"""PostgreSQL's clock jumps under a real cluster, and one of its nodes has a wrong clock of its own (libfaketime)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from sqlalchemy import select
 
 from sexton.claims import Origin
 from sexton.store.tables import claims, cursors, events
+from tests.support.faketime import SEXTON_UNDER_IT, FakedClock
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
 from tests.support.trial import LONG, Trial
@@ -18,6 +20,8 @@ from tests.support.waiting import eventually, stays
 
 HOUR = timedelta(hours=1)
 SECOND = timedelta(seconds=1)
+HORIZON = 10 * SECOND
+OFF = 90 * SECOND
 JOBS = """\
 version: 1
 jobs:
@@ -43,7 +47,7 @@ def trial(server: PostgresServer, processes: ProcessGroup) -> Iterator[Trial]:
     server.set_clock(timedelta())
     with fresh_database(server) as url:
         made = Trial(processes, url)
-        made.apply(JOBS, {"horizon": "10s", "catch_up.hold_above": "1000"})
+        made.apply(JOBS, {"horizon": f"{HORIZON.seconds}s", "catch_up.hold_above": "1000"})
         yield made
         processes.end()
         made.close()
@@ -145,3 +149,58 @@ def test_two_nodes_agree_about_a_jump_ahead_and_back_and_take_small_steps_as_the
     server.set_clock(HOUR)
     goes_on(trial, server)
     assert trial.term() == 1
+
+
+def test_a_leader_whose_own_clock_is_wrong_decides_on_time_and_trusts_the_databases_clock_like_the_others(
+    trial: Trial, server: PostgresServer, record_property: Callable[[str, object], None]
+) -> None:
+    clock = FakedClock(trial.folder / "wrong-clock", threads=True)
+    clock.set(OFF)
+    command = [sys.executable, "-c", SEXTON_UNDER_IT, "scheduler", "--name", "wrong"]
+    trial.nodes["wrong"] = trial.processes.start(command, env=trial.environment | clock.environment(), name="wrong")
+    trial.wait_for_node("wrong", role="leader")
+    trial.start_node("right")
+    trial.wait_for_node("right", role="follower")
+
+    for offset in (OFF, -OFF):
+        clock.set(offset)
+        eventually(lambda: is_off(trial, "wrong", offset), within=LONG, what=f"its clock is off by {offset}")  # noqa: B023  asked within this turn of the loop
+        goes_on(trial, server)
+    check_not_too_early(trial)
+
+    server.set_clock(HOUR)
+    eventually(lambda: len(accepted(trial)) >= 2, within=LONG, what="both nodes accept the jump")
+    assert all("a second node agrees" in why for why in accepted(trial))
+    goes_on(trial, server)
+    assert (trial.leader(), trial.term()) == ("wrong", 1)
+
+    trial.nodes["wrong"].kill()
+    trial.finished(trial.takeover_after(1).term)
+    assert trial.leader() == "right"
+    goes_on(trial, server)
+    check_not_too_early(trial)
+    report = trial.audit()
+    record_property(
+        "told",
+        f"the leader's clock 90 s ahead, then 90 s behind, the database's an hour ahead: {written_late(trial)} of "
+        f"{len(rows(trial, select(claims)))} claims on schedule were written after their tick; "
+        f"audit: {report['due']} due, {report['decided']} decided, {len(report['differences'])} differences",
+    )
+
+
+def is_off(trial: Trial, name: str, offset: timedelta) -> bool:
+    """Whether the node reports that its host's clock is this much ahead of the database's."""
+    return any(abs(node.clock_offset + offset) < 5 * SECOND for node in trial.store.reads.nodes() if node.name == name)
+
+
+def check_not_too_early(trial: Trial) -> None:
+    """No claim is written longer before its tick than the horizon goes (a batch may reach a second beyond it)."""
+    early = rows(trial, select(claims).where(claims.c.origin == int(Origin.SCHEDULE)))
+    assert max(claim.scheduled_at - claim.written_at for claim in early) <= HORIZON + 2 * SECOND
+
+
+def written_late(trial: Trial) -> int:
+    query = select(claims.c.scheduled_at).where(
+        claims.c.written_at > claims.c.scheduled_at, claims.c.origin == int(Origin.SCHEDULE)
+    )
+    return len(rows(trial, query))

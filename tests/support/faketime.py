@@ -1,4 +1,4 @@
-"""A clock of a server's own that a test sets while the server runs: libfaketime, from Debian's package `faketime`.
+"""A clock of a process's own that a test sets while it runs: libfaketime, from Debian's package `faketime`.
 
 Only the wall clock is faked. Timeouts and sleeps go by the monotonic clock, which stays the machine's.
 """
@@ -24,11 +24,24 @@ def find_library() -> Path:
     return found[0]
 
 
+# libfaketime refuses the kind of sleep that Python asks for (clock_nanosleep to an instant, EINVAL).
+SEXTON_UNDER_IT = """
+import select, time
+time.sleep = lambda seconds: select.select([], [], [], seconds) and None
+from sexton_tui.cli.main import main
+main()
+"""
+"""What to give to `python -c`, with a command's arguments, for a process of Sexton's with a faked clock."""
+
+
 class FakedClock:
     """The wall clock of the processes that are started with `environment()`: the machine's plus an offset."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, threads: bool = False) -> None:
+        """``threads``: for programs that have some, as all of Sexton's."""
         self._library = find_library()
+        if threads:
+            self._library = self._library.with_name("libfaketimeMT.so.1")
         self._file = file
         self.set(timedelta())
 

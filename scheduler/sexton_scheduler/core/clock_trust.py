@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
 
 ACCEPT_ALONE_AFTER = 60.0
 """Seconds after which a lone node takes a clock that jumped for the truth."""
 
 AGREE_WITHIN = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The database's clock as a node saw it last: minus its host's, and by how much it saw it ``jump`` lately."""
+
+    offset: timedelta
+    jump: timedelta | None = None
+
+    def agrees(self, other: Reading) -> bool:
+        """A host whose own clock is wrong reads another difference, but sees the same jump."""
+        if abs(self.offset - other.offset) <= AGREE_WITHIN:
+            return True
+        return self.jump is not None and other.jump is not None and abs(self.jump - other.jump) <= AGREE_WITHIN
 
 
 class ClockTrust:
@@ -32,20 +47,17 @@ class ClockTrust:
             self._doubted_from = elapsed
         return begins
 
-    def reason_to_accept(
-        self, elapsed: float, accepts: int, own: timedelta, others: Collection[timedelta]
-    ) -> str | None:
+    def reason_to_accept(self, elapsed: float, accepts: int, own: Reading, others: Collection[Reading]) -> str | None:
         """Why the clock may be taken for the truth now, or None.
 
-        ``own`` and ``others``: the database's clock minus the host's, as this and the other living nodes read it
-        last. A second host that reads the same difference agrees; with nobody to ask, time must pass. ``clock accept``
-        ends every doubt.
+        ``others``: of the other living nodes. A second one may agree; with nobody to ask, time must pass.
+        ``clock accept`` ends every doubt.
         """
         if self._doubted_from is None:
             return None
         if accepts > self._accepts:
             return "an operator accepted it"
-        if any(abs(other - own) <= AGREE_WITHIN for other in others):
+        if any(own.agrees(other) for other in others):
             return "a second node agrees"
         if not others and elapsed - self._doubted_from >= ACCEPT_ALONE_AFTER:
             return f"a lone node for {ACCEPT_ALONE_AFTER:.0f} s"
