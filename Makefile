@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test edits trials soak check lint campaigns sim bench bench-cluster bench-workers bench-audit bench-schedules schedules-soak clean services
+.PHONY: help demo cluster compose-test test edits trials soak soak-outages check lint campaigns sim bench bench-cluster bench-workers bench-catch-up bench-audit bench-schedules schedules-soak clean services browser
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -32,7 +32,7 @@ cluster: $(READY) services ## three ZooKeeper servers, PostgreSQL, three nodes, 
 compose-test: ## containers: builds compose/, kills the leader's and a ZooKeeper server's, and audits (needs an engine)
 	@exec compose/test
 
-test: $(READY) services ## all tests; they start the servers they need (TESTS="..." narrows)
+test: $(READY) services browser ## all tests; they start the servers they need (TESTS="..." narrows)
 	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 edits: $(READY) services ## job files applied to a running cluster, an edit a second for a minute, on both databases
@@ -41,9 +41,14 @@ edits: $(READY) services ## job files applied to a running cluster, an edit a se
 trials: $(READY) services ## a real cluster killed, frozen and restarted, TRIES=5 times each: what CI tries once
 	@$(VENV)/bin/pytest -n 2 --dist worksteal --durations=0 --durations-min=5 --timeout 3600 tests/faults --tries $(TRIES)
 
-soak: $(READY) services ## workers under random blows for SOAK_MINUTES=10, and PostgreSQL away for five, twice
+soak: soak-outages ## all that is too long for CI: the outages, workers under random blows for SOAK_MINUTES=10
 	@$(VENV)/bin/pytest -q -s --timeout 86400 --soak $(SOAK_MINUTES) \
 	  tests/faults/soak_of_workers.py tests/faults/test_outage_of_leases.py
+
+soak-outages: $(READY) services ## outages at their full length, a line of verdict and figures each; about eight minutes
+	@$(VENV)/bin/pytest -q --timeout 86400 --soak $(SOAK_MINUTES) \
+	  tests/faults/test_takeovers.py tests/faults/test_cluster_down.py \
+	  tests/faults/test_postgres_away.py tests/faults/test_clock_jumps.py
 
 check: lint test ## format, lint, import rules, types, then all tests: what CI runs
 
@@ -79,6 +84,9 @@ bench-workers: $(READY) services ## workers: a backlog beside peers, commands, u
 	  echo "== bench/$$one.py"; $(VENV)/bin/python -m bench.$$one $(ARGS) || exit 1; \
 	done
 
+bench-catch-up: $(READY) services ## how late live ticks start while 5,000 missed ones are caught up with (ARGS="--nap 1")
+	@$(VENV)/bin/python -m bench.catch_up $(ARGS)
+
 bench-audit: $(READY) services ## the audit of a million ticks, on SQLite and PostgreSQL (ARGS="--ticks 100000")
 	@$(VENV)/bin/python -m bench.audit $(ARGS)
 
@@ -105,6 +113,12 @@ services:
 	  echo "make test: the tests start real servers, and their Debian packages are missing; run: apt-get install$$missing" >&2; \
 	  exit 1; \
 	fi
+
+browser:
+	@[ -e /usr/bin/chromium ] || { \
+	  echo "make test: one test opens the console in a real browser, which is missing; run: apt-get install chromium" >&2; \
+	  exit 1; \
+	}
 
 # The first of these that is a Python from 3.11 to 3.13 makes the environment; PYTHON=... chooses another.
 # An environment made by such a Python before is kept and brought up to date.

@@ -29,6 +29,19 @@ def judge(trial: Trial) -> Iterator[Judge]:
     trial.audit()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Under `make soak`: each trial's verdict, how long it took, its name, and what it told (`record_property`)."""
+    if not config.getoption("soak"):
+        return
+    terminalreporter.section("trials")
+    for verdict, outcome in (("held", "passed"), ("FAILED", "failed"), ("FAILED", "error")):
+        for report in terminalreporter.getreports(outcome):
+            if report.when == "call" or outcome != "passed":
+                name = report.nodeid.rpartition("::test_")[2].replace("_", " ")
+                told = "".join(f"\n        {value}" for key, value in report.user_properties if key == "told")
+                terminalreporter.write_line(f"{verdict:6} {report.duration:5.0f} s  {name}{told}")
+
+
 HORIZONS = {
     "horizon_of_takeover": ["0s", "60s"],
     "horizon_of_outage": ["60s", "0s"],

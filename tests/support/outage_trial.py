@@ -8,6 +8,7 @@ line that `make soak` prints.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -58,14 +59,16 @@ def check_decisions(trial: Trial) -> Counter[str]:
     return sums
 
 
-def decided(trial: Trial, term: int | None = None) -> list[Any]:
-    """The decisions of passes over what the jobs of ``POLICIES`` missed, of one term or of all, oldest first."""
+def decided(trial: Trial, term: int | None = None, names: Sequence[str] = POLICIES) -> list[Any]:
+    """The decisions of passes over what these jobs missed (none named: all), of one term or of all, oldest first."""
     query = (
         select(decisions, jobs.c.name)
         .join(jobs, jobs.c.job_id == decisions.c.job_id)
-        .where(jobs.c.name.in_(POLICIES), decisions.c.missed > 0)
+        .where(decisions.c.missed > 0)
         .order_by(decisions.c.decided_at, jobs.c.name)
     )
+    if names:
+        query = query.where(jobs.c.name.in_(names))
     if term is not None:
         query = query.where(decisions.c.term == term)
     with trial.store.reads.snapshot() as connection:
@@ -98,7 +101,7 @@ def lateness(trial: Trial, since: datetime, *origins: Origin) -> list[float]:
 def figures(trial: Trial, since: datetime) -> str:
     """What was decided since, how late what ran on schedule began, and what the audit says of it all."""
     sums: Counter[str] = Counter()
-    for row in decided(trial):
+    for row in decided(trial, names=()):
         if row.decided_at > since:
             sums.update({name: getattr(row, name) for name in COUNTS})
     told = ", ".join(f"{sums[name]} {name}" for name in COUNTS[1:] if sums[name])
