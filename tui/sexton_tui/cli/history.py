@@ -57,10 +57,10 @@ def history(
     """
     with open_cluster(ctx, read_only=True) as store:
         found = store.reads.history(job, limit)
-    entries = [(entry, _changes(entry)) for entry in found.entries]
+    entries = [(entry, changes_of(entry)) for entry in found.entries]
     if output is Output.TABLE and diff:
         for entry, changes in entries:
-            _show(entry, changes)
+            show_entry(entry, changes)
     else:
         rows = [_row(entry, changes, is_table=output is Output.TABLE) for entry, changes in entries]
         print_rows(rows, output, _COLUMNS, empty="No job was ever applied.")
@@ -68,7 +68,8 @@ def history(
         print(f"... and older ones: --limit {limit * 2} shows more")
 
 
-def _changes(entry: HistoryEntry) -> tuple[Difference, ...]:
+def changes_of(entry: HistoryEntry) -> tuple[Difference, ...]:
+    """What a revision changed of the one before it; nothing for the first, and for what is no revision."""
     from sexton.jobfiles.differences import differences_between
 
     if entry.definition is None or entry.before is None:
@@ -98,7 +99,8 @@ def _row(entry: HistoryEntry, changes: Sequence[Difference], *, is_table: bool) 
 _INTERVAL = ("in_force_since", "in_force_until")
 
 
-def _show(entry: HistoryEntry, changes: Sequence[Difference]) -> None:
+def show_entry(entry: HistoryEntry, changes: Sequence[Difference]) -> None:
+    """Print an entry with each change's old and new value."""
     number = f"  revision {entry.revision}" if entry.revision is not None else ""
     why = f"  ({printable(entry.why)})" if entry.why else ""
     at = instant_text(entry.at.replace(microsecond=0))

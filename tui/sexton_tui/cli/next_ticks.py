@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -18,37 +17,20 @@ from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.month_drawing import (
-    available_text,
     change_text,
-    local_text,
     month_lines,
-    short_change_text,
-    short_mark_text,
 )
-from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_rows
+from sexton_tui.cli.output import Output, OutputOption, instant_text, print_json, print_rows
+from sexton_tui.cli.tick_rows import TicksOf, local_date, tick_table, ticks_of_job
 from sexton_tui.cli.watching import watchable
 
 if TYPE_CHECKING:
-    from sexton.job_rules import FiringRules
-    from sexton.jobs import JobDefinition
-    from sexton.schedules import Schedule
     from sexton.tick_calendar import CalendarMonth
 
 MAX_COUNT = 100_000
 _COUNT = 10
 _FIRST_MONTH, _LAST_MONTH = date(1900, 1, 1), date(2199, 12, 1)
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is to be shown: a schedule in its zone, from an instant on. ``rules``: of a job, for its jitter."""
-
-    title: str
-    schedule: Schedule
-    zone: str
-    now: datetime
-    rules: FiringRules | None = None
 
 
 @watchable
@@ -105,7 +87,7 @@ def next_ticks(
         return
     ticks = list(islice(asked.schedule.between(since, _END_OF_TIME), 1 if calendar else count or _COUNT))
     if calendar and ticks:
-        _show_month(asked, _local_date(ticks[0], asked.zone), output)
+        _show_month(asked, local_date(ticks[0], asked.zone), output)
     else:
         _show_ticks(asked, ticks, output)
     if not ticks:
@@ -122,7 +104,7 @@ def _parse_month(text: str) -> date:
     return month
 
 
-def _of_expression(text: str, zone: str, hash_seed: str | None) -> _Asked:
+def _of_expression(text: str, zone: str, hash_seed: str | None) -> TicksOf:
     from sexton.cron_expression import CronExpression
     from sexton.schedule_specs import schedule_from_spec
 
@@ -130,10 +112,10 @@ def _of_expression(text: str, zone: str, hash_seed: str | None) -> _Asked:
     if cron.uses_hash and hash_seed is None:
         raise InvalidInput(f"{text!r} uses H, which depends on the job", hint="add --hash-seed NAME, or use --job NAME")
     schedule = schedule_from_spec({"parts": [{"cron": text}], "timezone": zone, "hash_seed": hash_seed or ""})
-    return _Asked(text, schedule, zone, _now())
+    return TicksOf(text, schedule, zone, _now())
 
 
-def _of_file(path: Path, name: str) -> _Asked:
+def _of_file(path: Path, name: str) -> TicksOf:
     from sexton.jobfiles.load import load_job_files
 
     found = {job.name.lower(): job.definition for job in load_job_files([path]).jobs}
@@ -141,10 +123,10 @@ def _of_file(path: Path, name: str) -> _Asked:
     if definition is None:
         listed = ", ".join(sorted(one.name for one in found.values())[:10]) or "none"
         raise NotFound(f"{path} has no job {name!r}", hint=f"its jobs are {listed}")
-    return _of_definition(definition, definition.hash_seed or definition.name, _now())
+    return ticks_of_job(definition, definition.hash_seed or definition.name, _now())
 
 
-def _of_job(ctx: typer.Context, name: str) -> _Asked:
+def _of_job(ctx: typer.Context, name: str) -> TicksOf:
     with open_cluster(ctx, read_only=True) as store:
         job = find_job(store, name)
         now = store.now()
@@ -153,21 +135,10 @@ def _of_job(ctx: typer.Context, name: str) -> _Asked:
         print(
             f"sexton: {job.name} is {state}: these ticks will not run until `sexton resume {job.name}`", file=sys.stderr
         )
-    return _of_definition(job.definition, job.hash_seed, now)
+    return ticks_of_job(job.definition, job.hash_seed, now)
 
 
-def _of_definition(definition: JobDefinition, hash_seed: str, now: datetime) -> _Asked:
-    from sexton.job_rules import firing_rules
-    from sexton.schedule_specs import schedule_from_spec
-
-    schedule = schedule_from_spec(json.loads(definition.schedule_text(hash_seed)))
-    rules = firing_rules(definition.firing_text(hash_seed))
-    return _Asked(definition.name, schedule, definition.timezone, now, rules)
-
-
-def _show_ticks(asked: _Asked, ticks: Sequence[datetime], output: Output) -> None:
-    from sexton.zones import load_zone
-
+def _show_ticks(asked: TicksOf, ticks: Sequence[datetime], output: Output) -> None:
     if output is Output.JSON:
         print_json(ticks)
         return
@@ -175,46 +146,16 @@ def _show_ticks(asked: _Asked, ticks: Sequence[datetime], output: Output) -> Non
         for tick in ticks:
             print(json.dumps(instant_text(tick)))
         return
-    zone = load_zone(asked.zone)
-    columns = [Column("tick", "UTC"), Column("local", asked.zone)]
-    rows: list[dict[str, Any]] = [
-        {"tick": tick, "local": local_text(tick, zone), "offset": f"{tick.astimezone(zone):%z}"} for tick in ticks
-    ]
-    if asked.rules is not None and asked.rules.jitter:
-        columns.append(Column("available"))
-        for row in rows:
-            row["available"] = available_text(row["tick"], asked.rules.jitter_of(row["tick"]), zone)
-    else:
-        columns.append(Column("offset", gives_way=1))
-    said = _notes_of(asked, ticks)
-    if any(said):
-        columns.append(Column("note", is_note=True))
-        for row, note in zip(rows, said, strict=True):
-            row["note"] = note
+    columns, rows = tick_table(asked, ticks)
     print_rows(rows, output, columns)
 
 
-def _notes_of(asked: _Asked, ticks: Sequence[datetime]) -> list[str]:
-    """What there is to say about each tick: what the clock did to it, or, at a day's first tick, that it changes."""
-    from sexton.tick_marks import changes_by_day, marks_of
-
-    if not ticks:
-        return []
-    changes = changes_by_day(asked.zone, ticks[0], ticks[-1])
-    said = []
-    for tick in ticks:
-        marks = marks_of(asked.schedule, tick, asked.zone)
-        change = changes.pop(_local_date(tick, asked.zone), None)
-        said.append(short_mark_text(marks) or ("" if change is None else short_change_text(change)))
-    return said
-
-
-def _show_month(asked: _Asked, month: date, output: Output) -> None:
+def _show_month(asked: TicksOf, month: date, output: Output) -> None:
     from sexton.tick_calendar import calendar_month
     from sexton.tick_marks import marked_between
     from sexton.zones import load_zone
 
-    drawn = calendar_month(asked.schedule, asked.zone, month, _local_date(asked.now, asked.zone))
+    drawn = calendar_month(asked.schedule, asked.zone, month, local_date(asked.now, asked.zone))
     if output is not Output.TABLE:
         print_rows(_day_rows(drawn), output, ())
         return
@@ -249,12 +190,6 @@ def _day_rows(month: CalendarMonth) -> list[dict[str, Any]]:
         }
         for day in month.days
     ]
-
-
-def _local_date(instant: datetime, zone: str) -> date:
-    from sexton.zones import load_zone
-
-    return instant.astimezone(load_zone(zone)).date()
 
 
 def _now() -> datetime:

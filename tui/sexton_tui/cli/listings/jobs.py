@@ -15,8 +15,7 @@ from sexton.views import JobFilter, JobView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.listings.options import PAGE, TO_RETRY, QueueOption
-from sexton_tui.cli.listings.printing import print_lines
-from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
+from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import screen_rows, watchable
 
 _COLUMNS = (
@@ -56,7 +55,9 @@ def jobs(
         raise typer.BadParameter(f"--state: {state!r} is no state of a job; they are {', '.join(_STATES)}")
     with open_cluster(ctx, read_only=True) as store:
         if job is not None:
-            _print_one(store, job, output)
+            from sexton_tui.cli.listings.one_job import print_job
+
+            print_job(store, job, output)
             return
         which = JobFilter(text=find, state=state, queue=queue, owner=owner, tag=tag, include_retired=retired)
         if output is not Output.TABLE:
@@ -98,13 +99,3 @@ def _row(job: JobView) -> dict[str, Any]:
         "description": job.description,
         "revision": job.revision,
     }
-
-
-def _print_one(store: Store, name: str, output: Output) -> None:
-    detail = store.reads.job(name)
-    if output is not Output.TABLE:
-        print_record(detail, output)
-        return
-    from sexton_tui.console.core.details import job_lines
-
-    print_lines(job_lines(detail, store.now()))
