@@ -14,11 +14,13 @@ from sexton.audit_findings import DECIDED_WITHIN
 from sexton.claims import ENDED, PACED_ORIGINS, Origin, State
 from sexton.decisions import SkipReason
 from sexton.missed_reasons import rounded
+from sexton.terms import ElectedBy
 from sexton.tick_facts import ProposalFacts, RefusedWrite, RevisionFacts, TickFacts
 from sexton.tick_outlook import outlook
 from sexton.tick_reasons import ReasonKind, TickReason, local_text, reason_at, short_text
 from sexton.views import ClaimView, DecisionView, EventView, PauseView, RunView, SkipView, TakeoverView
 
+A_RACER = "a node of the race (any may, and which is not recorded)"
 MICROSECOND = timedelta(microseconds=1)
 
 
@@ -72,7 +74,7 @@ class TickExplanation:
     next: str
     revision: RevisionNote | None
     pause: PauseView | None
-    node: str | None  # who led under the term that decided, or the operator
+    node: str | None  # who led under the term that decided, the operator, or ``A_RACER``
     term: int | None
     takeover: TakeoverView | None
     decisions: tuple[DecisionView, ...]
@@ -264,12 +266,15 @@ def _skipped(facts: TickFacts, skip: SkipView) -> str:
 
 
 def _decider(facts: TickFacts) -> str | None:
-    """The operator of a manual claim or of a tick named not to run, else the node that led under the term."""
+    """The operator of a manual claim or of a tick named not to run, else the node that led under the term; claims have
+    no place for which racer it was."""
     if facts.claim is not None and facts.claim.origin is Origin.MANUAL:
         triggered = [event for event in facts.events if event.action == "job.triggered"]
         return triggered[-1].actor if triggered else None
     if facts.claim is None and facts.named_by is not None:
         return facts.named_by
+    if facts.takeover is not None and facts.takeover.elected_by is ElectedBy.RACE:
+        return A_RACER
     return None if facts.takeover is None else facts.takeover.node
 
 

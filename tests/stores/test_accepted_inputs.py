@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from sexton.schedule_specs import schedule_from_spec
 from sexton.store.ledger_snapshot import audit_ledger
 from sexton.store.protocol import ChangeKind, JobChange, JobRow, Store
 from sexton.targets import CommandTarget
+from sexton.tick_explanation import explain
 from sexton.zone_files import add_zone_data, zone_of
 from tests.support.command_line import CommandLine
 from tests.support.leader_scene import batch, create, lead, read, rows, set_columns
@@ -119,3 +120,18 @@ def test_the_audit_judges_each_interval_by_its_own_zone_data(store: Store, ledge
     assert (report.is_clean, report.due) == (True, 3), report.differences
     assert set_columns(ledger_url, "zone_data", {"version": version}, version="another") == 1
     assert audit_ledger(store, since).count(Verdict.INPUTS_CHANGED) == 1
+
+
+def test_a_tick_is_explained_by_the_zone_data_that_decided_it(store: Store, ledger_url: str) -> None:
+    """Of a revision that other zone data decided: half past two in Berlin was at half past one UTC, in July too."""
+    version = "0000d"
+    store.terms.enroll("database:", f"{version}/{HERE.engine}/{HERE.holidays}", version, HERE.engine)
+    store.restores.keep_zone_data(version, zone_data_with({"Europe/Berlin": "Africa/Algiers"}))
+    (job,) = create(store, nightly("berlin", "Europe/Berlin"))
+    set_columns(ledger_url, "revisions", {"job_id": job.job_id}, in_force_since=datetime(2025, 1, 1, tzinfo=UTC))
+    then, now = datetime(2025, 7, 1, 1, 30, tzinfo=UTC), datetime(2025, 7, 1, 0, 30, tzinfo=UTC)
+    found = explain(store.reads.tick_facts("berlin", then))
+    assert (found.is_due, found.zone) == (True, f"Europe/Berlin@{version}")
+    assert not explain(store.reads.tick_facts("berlin", now)).is_due
+    store.restores.accept_inputs(store.restores.inputs(), HERE, set(), "ops")  # as if no tick differed
+    assert explain(store.reads.tick_facts("berlin", now)).is_due

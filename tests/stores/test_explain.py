@@ -15,7 +15,7 @@ from sexton.errors import NotFound
 from sexton.job_rules import RetryRules
 from sexton.store import tables
 from sexton.store.protocol import ChangeKind, JobChange, JobRow, RunResult, StepRequest, Store
-from sexton.tick_explanation import Answer, TickExplanation, explain
+from sexton.tick_explanation import A_RACER, Answer, TickExplanation, explain
 from tests.support.leader_scene import (
     MINUTE,
     SECOND,
@@ -64,6 +64,16 @@ def test_a_tick_to_come_tells_who_will_decide_it_and_when(store: Store) -> None:
     assert found.next.startswith("the leader, n1 (term 1), writes its claim")
     assert found.revision is not None
     assert (found.revision.revision, found.revision.applied_by) == (1, "test")
+
+
+def test_of_a_race_no_node_is_made_up(store: Store) -> None:
+    store.edits.set_setting("strategy", "race", "ana")
+    (job,) = create(store, definition("bells"))
+    tick = ticks_after(job, 1)[0]
+    assert store.ticks.commit(batch(store, store.terms.cluster().term, [(job, [tick])])).moved == 1
+    found = explained(store, "bells", tick)
+    assert found.node == A_RACER
+    assert f"by {A_RACER} under term" in found.decided
 
 
 def test_a_claim_tells_who_wrote_it_under_which_term_and_what_it_waits_for(store: Store, ledger_url: str) -> None:

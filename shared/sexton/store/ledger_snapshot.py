@@ -28,9 +28,10 @@ from sexton.job_rules import firing_rules
 from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import Schedule
 from sexton.store.ledger_columns import JobRange, read_claims, read_skips
+from sexton.store.older_zones import older_zone_data
 from sexton.store.protocol import Store
-from sexton.store.tables import cluster, cursors, jobs, pauses, revisions, zone_data
-from sexton.zone_files import add_zone_data, with_zone_data
+from sexton.store.tables import cluster, cursors, jobs, pauses, revisions
+from sexton.zone_files import with_zone_data
 
 _JOBS = 200  # whose revisions are in memory at once
 _ANSWER_SECONDS = 120.0
@@ -90,21 +91,11 @@ def job_ledgers(connection: Connection, window: Window, standing: str = "") -> I
 
     ``standing``: what keeps the ticks of all jobs from being decided.
     """
-    last, older = 0, _older_zone_data(connection)
+    found = connection.execute(select(revisions.c.inputs_id).distinct()).scalars()
+    last, older = 0, older_zone_data(connection, found)
     while some := _next_jobs(connection, last):
         last = some[-1].job_id
         yield from _ledgers_of(connection, some, window, standing, older)
-
-
-def _older_zone_data(connection: Connection) -> frozenset[str]:
-    """The other versions of zone data that revisions were computed with and the ledger holds: known here from now."""
-    found = connection.execute(select(revisions.c.inputs_id).distinct()).scalars()
-    versions = {inputs_id.partition("/")[0] for inputs_id in found} - {own_inputs().zone_data, ""}
-    kept = connection.execute(select(zone_data.c.version, zone_data.c.files).where(zone_data.c.version.in_(versions)))
-    held = {row.version: row.files for row in kept}
-    for version, files in held.items():
-        add_zone_data(version, files)
-    return frozenset(held)
 
 
 def _next_jobs(connection: Connection, after: int) -> Sequence[Any]:

@@ -21,12 +21,14 @@ from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import Schedule
 from sexton.settings import settings_from_rows
 from sexton.store import tables
+from sexton.store.older_zones import older_zone_data
 from sexton.store.read_cluster import read_workers
 from sexton.store.read_jobs import read_job_row
 from sexton.store.read_runs import claims_by, read_claim, read_claim_runs
 from sexton.store.read_takeovers import decision_view, event_view, read_takeovers
 from sexton.tick_facts import ClusterFacts, ProposalFacts, RefusedWrite, RevisionFacts, TickFacts
 from sexton.views import ClaimView, DecisionView, EventView, PauseView, SkipView
+from sexton.zone_files import with_zone_data
 
 REFUSED = "run.refused"
 _AROUND = 10  # revisions to each side
@@ -122,7 +124,8 @@ def _workers(connection: Connection, now: datetime, queue: str) -> int:
 
 
 def _revisions(connection: Connection, job_id: int, instant: datetime) -> tuple[RevisionFacts, ...]:
-    """Those around the instant, oldest first; intervals that hold no instant are left out."""
+    """Those around the instant, oldest first; intervals that hold no instant are left out. Each is read with the zone
+    data that it was computed with, as the audit does, where the ledger keeps that."""
     table = tables.revisions
     of_job = select(table).where(
         table.c.job_id == job_id,
@@ -133,14 +136,17 @@ def _revisions(connection: Connection, job_id: int, instant: datetime) -> tuple[
     rows = [*reversed(connection.execute(before).all()), *connection.execute(after).all()]
     if not rows:  # a job that was retired at the instant at which it came
         rows = list(connection.execute(select(table).where(table.c.job_id == job_id).limit(1)).all())
-    return tuple(_revision(row) for row in rows)
+    older = older_zone_data(connection, {row.inputs_id for row in rows})
+    return tuple(_revision(row, older) for row in rows)
 
 
-def _revision(row: Row[Any]) -> RevisionFacts:
+def _revision(row: Row[Any], older: frozenset[str]) -> RevisionFacts:
+    version, _, _ = row.inputs_id.partition("/")
+    schedule = with_zone_data(row.schedule, version) if version in older else row.schedule
     return RevisionFacts(
         revision=row.revision,
-        spec=json.loads(row.schedule),
-        schedule=_schedule(row.schedule),
+        spec=json.loads(schedule),
+        schedule=_schedule(schedule),
         firing=firing_rules(row.firing),
         retries=retries_from_json(json.loads(row.definition)["retries"]),
         since=row.in_force_since,
