@@ -140,9 +140,8 @@ _LATE_DECISIONS = (
 
 
 def _decided(term: int) -> Select[Any]:
-    return (
-        select(decisions, jobs.c.name).join(jobs, jobs.c.job_id == decisions.c.job_id).where(decisions.c.term == term)
-    )
+    of_pass = (decisions.c.term == term, decisions.c.cause == Cause.TAKEOVER)
+    return select(decisions, jobs.c.name).join(jobs, jobs.c.job_id == decisions.c.job_id).where(*of_pass)
 
 
 def _written_before(connection: Connection, term: int) -> frozenset[Key]:

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import select
 
 from sexton.claims import Origin
+from sexton.decisions import Cause
 from sexton.store.tables import claims, decisions, jobs, runs
 from tests.support.trial import Trial
 
@@ -32,7 +33,7 @@ def jobs_text(**more: str) -> str:
     schedule: "* * * * * *"
     command: ["true"]
     overlap: allow
-    missed: {{policy: {policy}, grace: {GRACE}s, max: 1000}}"""
+    missed: {{policy: {policy}, grace: {GRACE}s, max: 1000, start_within: 1h}}"""
         for name, policy in {**dict(zip(POLICIES, POLICIES, strict=True)), **more}.items()
     ]
     return f"version: 1\njobs:{''.join(parts)}\n"
@@ -64,7 +65,7 @@ def decided(trial: Trial, term: int | None = None, names: Sequence[str] = POLICI
     query = (
         select(decisions, jobs.c.name)
         .join(jobs, jobs.c.job_id == decisions.c.job_id)
-        .where(decisions.c.missed > 0)
+        .where(decisions.c.missed > 0, decisions.c.cause.in_([Cause.TAKEOVER, Cause.LATE_LEADER]))
         .order_by(decisions.c.decided_at, jobs.c.name)
     )
     if names:
