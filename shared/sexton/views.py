@@ -200,11 +200,14 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs a page lists; empty fields let all pass. `queue` is that of the claim."""
+    """Which runs a page lists; empty fields let all pass. `queue` is that of the claim, `owner` and `tag` are those of
+    the job's newest revision."""
 
     job: str = ""
     states: frozenset[State] = frozenset()
     queue: str = ""
+    owner: str = ""
+    tag: str = ""
 
 
 @dataclass(frozen=True, slots=True)

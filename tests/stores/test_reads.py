@@ -287,7 +287,9 @@ def test_run_filters(ledger: Ledger) -> None:
     assert ledger.reader.runs_page(RunFilter(queue="gpu")).runs == ()
     of_job = ledger.reader.runs_page(RunFilter(job="SYNC-EU", states=frozenset({State.SUCCEEDED, State.FAILED})))
     assert len(of_job.runs) == 7
-
+    for which, jobs in ((RunFilter(owner="infra"), set()), (RunFilter(tag="infra"), {"heartbeat-ping"})):
+        assert {run.job for run in ledger.reader.runs_page(which).runs} == jobs
+        assert {claim.job for claim in ledger.reader.running(which=which)} <= jobs
 
 def test_a_search_that_ends_before_the_ledger_says_where_to_go_on(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch

@@ -19,6 +19,7 @@ from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import Schedule
 from sexton.settings import format_duration
 from sexton.store import tables
+from sexton.store.job_conditions import definition_conditions
 from sexton.store.read_runs import newest_runs
 from sexton.views import JobFilter, JobPage, JobView, PauseView, RevisionView, RunView
 
@@ -69,7 +70,7 @@ def _jobs() -> Select[Any]:
 
 
 def _filtered(query: Select[Any], which: JobFilter) -> Select[Any]:
-    jobs, definition = tables.jobs.c, tables.revisions.c.definition
+    jobs = tables.jobs.c
     if not which.include_retired:
         query = query.where(jobs.retired_at.is_(None))
     if which.text:
@@ -80,19 +81,7 @@ def _filtered(query: Select[Any], which: JobFilter) -> Select[Any]:
         query = query.where(jobs.quarantined_at.is_not(None))
     elif which.state == "active":
         query = query.where(jobs.paused_at.is_(None), jobs.quarantined_at.is_(None))
-    # The stored definition is canonical JSON: a key and its value are found as text.
-    for key, value in (("queue", which.queue), ("owner", which.owner)):
-        if value:
-            found = f'"{key}":{json.dumps(value, ensure_ascii=False)}'
-            query = query.where(definition.contains(found, autoescape=True))
-    if which.tag:
-        tags = r'"tags":[%' + _like(json.dumps(which.tag, ensure_ascii=False)) + r"%]%"
-        query = query.where(definition.like("%" + tags, escape="/"))
-    return query
-
-
-def _like(text: str) -> str:
-    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
+    return query.where(*definition_conditions(which.queue, which.owner, which.tag))
 
 
 def job_state(row: Row[Any]) -> tuple[str, str]:

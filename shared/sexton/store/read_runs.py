@@ -12,6 +12,7 @@ from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
 from sexton.output_views import LiveOutput
 from sexton.store import tables
+from sexton.store.job_conditions import ids_of_jobs
 from sexton.views import ClaimView, RunFilter, RunKey, RunOutput, RunPage, RunView, SkipView
 
 SEARCHED_RUNS = 10_000
@@ -70,7 +71,7 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
         ids = list(connection.execute(job_ids).scalars())
         window = window.where(table.c.job_id.in_(ids))
         is_searched = True
-    is_searched = is_searched or bool(which.queue)
+    is_searched = is_searched or bool(which.queue or which.owner or which.tag)
     order = (table.c.finished_at.desc(), table.c.token.desc())
     size = SEARCHED_RUNS if is_searched else limit
     source = window.order_by(*order).limit(size).subquery("newest")
@@ -83,6 +84,8 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
             claims,
             (claims.c.job_id == source.c.job_id) & (claims.c.scheduled_at == source.c.scheduled_at),
         ).where(claims.c.queue == which.queue)
+    if which.owner or which.tag:
+        query = query.where(source.c.job_id.in_(ids_of_jobs(which.owner, which.tag)))
     rows = connection.execute(query.order_by(source.c.finished_at.desc(), source.c.token.desc()).limit(limit))
     runs = tuple(run_view(row) for row in rows)
     if len(runs) == limit:
@@ -204,10 +207,18 @@ def _claim_view(row: Row[Any]) -> ClaimView:
     )
 
 
-def read_running(connection: Connection, limit: int) -> tuple[ClaimView, ...]:
+def read_running(connection: Connection, limit: int, which: RunFilter) -> tuple[ClaimView, ...]:
     """Claims that run now, longest first among the `limit` whose lease ends first."""
     table = tables.claims
-    rows = connection.execute(_claims().where(text("state = 1")).order_by(table.c.lease_expires_at).limit(limit))
+    query = _claims().where(text("state = 1")).order_by(table.c.lease_expires_at)
+    if which.job:
+        named = select(tables.jobs.c.job_id).where(tables.jobs.c.name_key == which.job.lower())
+        query = query.where(table.c.job_id.in_(named))
+    if which.queue:
+        query = query.where(table.c.queue == which.queue)
+    if which.owner or which.tag:
+        query = query.where(table.c.job_id.in_(ids_of_jobs(which.owner, which.tag)))
+    rows = connection.execute(query.limit(limit))
     claims = [_claim_view(row) for row in rows]
     return tuple(sorted(claims, key=lambda claim: (claim.granted_at or claim.scheduled_at, claim.job)))
 

@@ -273,10 +273,10 @@ class LedgerReader:
         with self._connect() as connection:
             return read_runs.read_runs(connection, which or RunFilter(), before, limit)
 
-    def running(self, limit: int = 200) -> tuple[ClaimView, ...]:
-        """Claims that run now, longest first."""
+    def running(self, limit: int = 200, which: RunFilter | None = None) -> tuple[ClaimView, ...]:
+        """Claims that run now, longest first; the states of `which` are not looked at."""
         with self._connect() as connection:
-            return read_runs.read_running(connection, limit)
+            return read_runs.read_running(connection, limit, which or RunFilter())
 
     def run_output(self, token: int) -> RunOutput:
         """A run and the tails of its output. Raises ``NotFound``."""

@@ -14,7 +14,7 @@ from sexton.store.protocol import Store
 from sexton.views import JobFilter, JobView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import complete_job
-from sexton_tui.cli.listings.options import PAGE, TO_RETRY, QueueOption
+from sexton_tui.cli.listings.options import PAGE, TO_RETRY, OwnerOption, QueueOption, TagOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import screen_rows, watchable
 
@@ -36,8 +36,8 @@ def jobs(
     find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only with this in the name.")] = "",
     state: Annotated[str, typer.Option("--state", help="active, paused, or quarantined.")] = "",
     queue: QueueOption = "",
-    owner: Annotated[str, typer.Option("--owner", metavar="NAME", help="Only of this owner.")] = "",
-    tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="Only with this tag.")] = "",
+    owner: OwnerOption = "",
+    tag: TagOption = "",
     retired: Annotated[bool, typer.Option("--retired", help="Retired jobs too.")] = False,
     limit: Annotated[
         int | None,

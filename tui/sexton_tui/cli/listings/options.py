@@ -12,6 +12,8 @@ from sexton_tui.cli.job_arguments import complete_job
 
 JobOption = Annotated[str, typer.Option("--job", metavar="NAME", help="Only of this job.", autocompletion=complete_job)]
 QueueOption = Annotated[str, typer.Option("--queue", metavar="NAME", help="Only of this queue.")]
+OwnerOption = Annotated[str, typer.Option("--owner", metavar="NAME", help="Only of jobs of this owner.")]
+TagOption = Annotated[str, typer.Option("--tag", metavar="TAG", help="Only of jobs with this tag.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")]
 PAGE = 500
 LARGEST_TERM = 2**63 - 1  # what a database's integers hold

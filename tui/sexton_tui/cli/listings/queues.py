@@ -14,6 +14,7 @@ from sexton.errors import InvalidOption, InvalidSetting
 from sexton.queue_rules import rate_of, slots_of
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.options import QueueOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
 from sexton_tui.cli.watching import watchable
 
@@ -24,6 +25,9 @@ _COLUMNS = (
     *(Column("workers", align="right"), Column("busy", align="right", gives_way=1)),
     Column("slots", align="right", gives_way=1),
 )
+_STATES = ("served", "unserved", "idle")
+_EMPTY = "no queue has a claim, a limit or a worker"
+StateOption = Annotated[str, typer.Option("--state", help="served, unserved, or idle.")]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 queues = typer.Typer(
@@ -35,24 +39,41 @@ queues = typer.Typer(
 
 @queues.callback(invoke_without_command=True)
 @watchable
-def _list_without_a_command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
+def _list_without_a_command(
+    ctx: typer.Context, queue: QueueOption = "", state: StateOption = "", output: OutputOption = Output.TABLE
+) -> None:
     if ctx.invoked_subcommand is None:
-        list_queues(ctx, output)
+        list_queues(ctx, queue, state, output)
 
 
 @queues.command("list")
 @watchable
-def list_queues(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
-    """List the queues: what is due, since when, what was written ahead, what runs, its limits, who serves it."""
+def list_queues(
+    ctx: typer.Context, queue: QueueOption = "", state: StateOption = "", output: OutputOption = Output.TABLE
+) -> None:
+    """List the queues: what is due, since when, what was written ahead, what runs, its limits, who serves it.
+
+    A queue is `unserved` where claims are due or written ahead and no worker serves it, else `served` by workers, or
+    `idle`.
+    """
+    if state not in ("", *_STATES):
+        raise typer.BadParameter(f"--state: {state!r} is no state of a queue; they are {', '.join(_STATES)}")
     with open_cluster(ctx, read_only=True) as store:
-        rows = [_row(queue, output) for queue in store.reads.queues()]
-    print_rows(rows, output, _COLUMNS, empty="no queue has a claim, a limit or a worker")
+        found = [one for one in store.reads.queues() if queue in ("", one.name) and state in ("", _state_of(one))]
+    empty = "no such queue has a claim, a limit or a worker" if queue or state else _EMPTY
+    print_rows([_row(one, output) for one in found], output, _COLUMNS, empty=empty)
+
+
+def _state_of(queue: QueueView) -> str:
+    if queue.workers:
+        return "served"
+    return "unserved" if queue.due or queue.ahead else "idle"
 
 
 def _row(queue: QueueView, output: Output) -> dict[str, Any]:
     """``slots`` and ``busy`` are the workers'; ``limit`` and ``rate`` (grants a second) the queue's."""
     row = {field.name: getattr(queue, field.name) for field in dataclasses.fields(queue) if field.name != "rule"}
-    row |= {"limit": queue.rule.slots, "rate": queue.rule.rate}
+    row |= {"state": _state_of(queue), "limit": queue.rule.slots, "rate": queue.rule.rate}
     if output is Output.TABLE:
         words = queue.rule.words()
         row |= {"limit_text": "-" if queue.rule.slots is None else words["slots"]}

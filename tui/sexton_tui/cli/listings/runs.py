@@ -13,7 +13,16 @@ from sexton.views import ClaimView, RunFilter, RunView
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import complete_job
-from sexton_tui.cli.listings.options import PAGE, TO_RETRY, JobOption, LimitOption, QueueOption, states_of
+from sexton_tui.cli.listings.options import (
+    PAGE,
+    TO_RETRY,
+    JobOption,
+    LimitOption,
+    OwnerOption,
+    QueueOption,
+    TagOption,
+    states_of,
+)
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import watchable
 
@@ -38,6 +47,8 @@ def runs(
         list[str] | None, typer.Option("--state", help="running, succeeded, failed, timed_out, ...; may be repeated.")
     ] = None,
     queue: QueueOption = "",
+    owner: OwnerOption = "",
+    tag: TagOption = "",
     limit: LimitOption = 50,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -55,18 +66,19 @@ def runs(
         else:
             if job:
                 store.reads.job(job, 0)  # a wrong name is an error, not an empty list
-            rows = list(_rows(store, RunFilter(job=job, states=states, queue=queue), limit))
+            rows = list(_rows(store, RunFilter(job=job, states=states, queue=queue, owner=owner, tag=tag), limit))
         print_rows(rows, output, _COLUMNS, empty="no run")
 
 
 def _rows(store: Store, which: RunFilter, limit: int) -> Iterator[dict[str, Any]]:
+    found = 0
     if not which.states or State.RUNNING in which.states:
-        for claim in store.reads.running(limit):
-            if which.job.lower() in ("", claim.job.lower()) and which.queue in ("", claim.queue):
-                yield _running_row(claim)
+        running = store.reads.running(limit, which)
+        found = len(running)
+        yield from map(_running_row, running)
     if which.states == {State.RUNNING}:
         return
-    before, found = None, 0
+    before = None
     while found < limit:
         page = store.reads.runs_page(which, before, min(PAGE, limit - found))
         yield from (_run_row(run) for run in page.runs)

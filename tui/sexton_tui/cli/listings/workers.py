@@ -13,6 +13,7 @@ from sexton.cluster_views import WorkerView
 from sexton.errors import NotFound
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.options import QueueOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import watchable
 from sexton_tui.console.core.tables import worker_state
@@ -29,6 +30,8 @@ _WORKER_COLUMNS = (
 )
 
 
+_ENDED = ("drained", "stopped")
+_STATES = ("serves", "drains", "silent", *_ENDED)
 _DRAIN_COLUMNS = (Column("name", "worker", folds=True), "state", Column("worker_id", "id", align="right"))
 
 workers = typer.Typer(
@@ -43,14 +46,20 @@ workers = typer.Typer(
 def show(
     ctx: typer.Context,
     stopped: Annotated[bool, typer.Option("--stopped", help="Those that stopped cleanly, too.")] = False,
+    state: Annotated[str, typer.Option("--state", help="serves, drains, silent, drained, or stopped.")] = "",
+    queue: QueueOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the workers heard of in the last 10 minutes: they serve, drain, or are silent (perhaps dead)."""
     if ctx.invoked_subcommand is not None:
         return
+    if state not in ("", *_STATES):
+        raise typer.BadParameter(f"--state: {state!r} is no state of a worker; they are {', '.join(_STATES)}")
     with open_cluster(ctx, read_only=True) as store:
-        rows = [_worker_row(worker) for worker in store.reads.workers(stopped=stopped)]
-    print_rows(rows, output, _WORKER_COLUMNS, empty="no worker; start `sexton worker`")
+        found = store.reads.workers(stopped=stopped or state in _ENDED)
+    rows = [_worker_row(one) for one in found if state in ("", worker_state(one)) and queue in ("", *one.queues)]
+    empty = "no such worker" if state or queue else "no worker; start `sexton worker`"
+    print_rows(rows, output, _WORKER_COLUMNS, empty=empty)
 
 
 @workers.command("drain")

@@ -1,0 +1,35 @@
+"""Conditions on a job's newest definition: it is stored as canonical JSON, so a key and its value are found as text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, select
+
+from sexton.store import tables
+
+
+def definition_conditions(queue: str, owner: str, tag: str) -> list[ColumnElement[bool]]:
+    """For a query that reads ``revisions``; an empty text asks for nothing."""
+    definition = tables.revisions.c.definition
+    conditions = []
+    for key, value in (("queue", queue), ("owner", owner)):
+        if value:
+            found = f'"{key}":{json.dumps(value, ensure_ascii=False)}'
+            conditions.append(definition.contains(found, autoescape=True))
+    if tag:
+        tags = r'"tags":[%' + _like(json.dumps(tag, ensure_ascii=False)) + r"%]%"
+        conditions.append(definition.like("%" + tags, escape="/"))
+    return conditions
+
+
+def ids_of_jobs(owner: str, tag: str) -> Select[Any]:
+    """The ids of the jobs, retired ones too, whose newest revision has this owner and this tag."""
+    jobs, revisions = tables.jobs, tables.revisions
+    newest = (revisions.c.job_id == jobs.c.job_id) & (revisions.c.revision == jobs.c.revision)
+    return select(jobs.c.job_id).join(revisions, newest).where(*definition_conditions("", owner, tag))
+
+
+def _like(text: str) -> str:
+    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
