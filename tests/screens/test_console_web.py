@@ -20,7 +20,9 @@ from tests.support.browser import Tab, chromium
 from tests.support.command_line import CommandLine
 from tests.support.processes import ProcessGroup, RunningProcess
 from tests.support.runs import is_alive
+from tests.support.source_tree import ROOT
 from tests.support.waiting import eventually
+from tests.support.web_picture import PICTURE
 
 WITHIN = 90
 TAKEOVER = "waits for an operator"  # what the takeovers say of a hold, and the overview does not
@@ -196,3 +198,8 @@ def test_a_library_that_is_not_installed_is_named_with_its_extra(
     done = CommandLine(tmp_path).run("console", "--web", "--port", "0", env={"SEXTON_DATABASE": seeded.url})
     assert done.returncode == 1
     assert done.stderr == f"sexton: this needs {library}, which is not installed; run: pip install 'sexton[web]'\n"
+
+
+def test_the_docs_show_the_picture_that_is_taken() -> None:
+    assert PICTURE.is_file()
+    assert f"(images/{PICTURE.name})" in (ROOT / "docs" / "console-web.md").read_text()

@@ -52,6 +52,7 @@ class ConsoleServer:
         # Over TLS a browser keeps it for this very host; else a host's ports share cookies, and each has its name.
         self._cookie = f"{'__Host-' if serving.is_seen_over_tls else ''}sexton-{serving.port or secrets.token_hex(4)}"
         self._sockets: set[web.WebSocketResponse] = set()
+        self._left = asyncio.Event()  # a tab has ended
 
     def app(self) -> web.Application:
         """What aiohttp runs."""
@@ -133,6 +134,7 @@ class ConsoleServer:
                 await opened.close(code=code, message=reason.encode())
         finally:
             self._sockets.discard(opened)
+            self._left.set()
         return opened
 
     async def _tab(self, opened: web.WebSocketResponse, request: web.Request) -> tuple[int, str]:
@@ -156,7 +158,8 @@ class ConsoleServer:
         closing = [one.close(code=WSCloseCode.GOING_AWAY, message=b"the server ends") for one in self._sockets]
         await asyncio.gather(*closing, return_exceptions=True)
         while self._sockets:
-            await asyncio.sleep(0.02)
+            self._left.clear()
+            await self._left.wait()
 
 
 async def _connect(opened: web.WebSocketResponse, process: TabProcess) -> tuple[int, str]:
@@ -231,7 +234,7 @@ async def _serve(
     runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=CLOSE_WITHIN)  # addresses hold tokens
     await runner.setup()
     try:
-        site = web.TCPSite(runner, serving.host, serving.port, ssl_context=tls, shutdown_timeout=CLOSE_WITHIN)
+        site = web.TCPSite(runner, serving.host, serving.port, ssl_context=tls)
         try:
             await site.start()
         except OSError as error:

@@ -85,7 +85,7 @@ class Serving:
         if is_loopback(self.host) or self.is_tls or self.without_tls:
             return
         raise Refused(
-            f"{self.host} is reached from other machines, and without TLS the token and every key can be read on the way",
+            f"{self.host} is reached from other machines, and without TLS what passes can be read on the way",
             hint="give --certificate and --key, or --without-tls where a proxy of yours does TLS; for yourself alone, "
             f"serve on {LOOPBACK} and open it through a tunnel (ssh -L {self.port}:{LOOPBACK}:{self.port})",
         )

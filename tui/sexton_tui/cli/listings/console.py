@@ -102,11 +102,11 @@ def _serve(ctx: typer.Context, serving: Serving) -> int:
     from sexton_tui.web.server import serve
     from sexton_tui.web.tab_environment import DATABASE
 
-    database = checked_database(ctx)
-    start_logging(invocation_of(ctx).settings())
+    database, settings = checked_database(ctx), invocation_of(ctx).settings()
     serving = replace(serving, environment={**serving.environment, DATABASE: database})
 
     def ready(url: str) -> None:
+        start_logging(settings)
         shown = url if serving.without_token or serving.is_token_known else f"{url}/?token={serving.token}"
         print(f"The console is at {shown} (Ctrl-C ends it)", flush=True)
         if serving.without_token:
