@@ -74,6 +74,9 @@ def console(
     if chosen:
         option = next(iter(chosen)).replace("_", "-")
         raise typer.BadParameter(f"--{option} says how to serve browsers; add --web, or leave it out")
+    if sys.stdout.isatty() and not sys.stderr.isatty():  # a sentence there would stand in the file
+        print("sexton: the console is drawn on standard error, which is no terminal here; leave out what redirects it")
+        return 1
     from sexton_tui.console.app import ConsoleOptions, run_console
 
     url = checked_database(ctx)
