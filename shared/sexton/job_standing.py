@@ -17,12 +17,21 @@ class RunsInFlight:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedTick:
+    """A tick to come that is not to run, and who named it."""
+
+    tick: datetime
+    named_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobStanding:
     """What an edit of this job now would meet.
 
     ``ahead``: claims written ahead that nobody was ever granted, which an edit withdraws; ``ahead_upto`` is the tick of
     the last. ``decided_upto``: the last tick ahead of now that an edit leaves as it is, because a worker has or had its
-    claim or a skip record covers it; the edit counts from there. ``proposals``: the missed ticks held for an operator.
+    claim or a skip record covers it; the edit counts from there. ``named``: ticks after it that are not to run
+    (skip-next), which an edit takes back. ``proposals``: the missed ticks held for an operator.
     ``durations``: of its newest ended runs, newest first. ``made_by`` and ``made_at``: who made its present revision,
     and when; None where nobody asked.
     """
@@ -32,6 +41,7 @@ class JobStanding:
     ahead: int = 0
     ahead_upto: datetime | None = None
     decided_upto: datetime | None = None
+    named: tuple[NamedTick, ...] = ()
     in_flight: tuple[RunsInFlight, ...] = ()
     proposals: int = 0
     held_ticks: int = 0

@@ -12,10 +12,11 @@ from sqlalchemy import Connection, create_engine, event, insert, text
 
 from sexton.claims import State
 from sexton.decisions import NewProposal
-from sexton.job_standing import JobStanding, RunsInFlight
+from sexton.job_standing import JobStanding, NamedTick, RunsInFlight
 from sexton.store import tables
 from sexton.store.protocol import ChangeKind, JobChange, JobRow, Store
 from sexton.store.read_standing import read_standings
+from sexton.store.resuming import skip_tick
 from tests.support.claim_rows import START, claim_values
 from tests.support.leader_scene import MINUTE, SECOND, batch, create, definition, lead, set_columns, ticks_after
 
@@ -64,6 +65,19 @@ def test_what_it_says_is_what_an_edit_then_does(store: Store, ledger_url: str) -
     assert after.made_at is not None
     assert after.made_at > one.made_at
     assert (after.ahead, after.decided_upto, after.in_flight) == (0, ticks[12], one.in_flight)
+
+
+def test_a_tick_named_not_to_run_is_told_for_an_edit_takes_that_back(store: Store) -> None:
+    lead(store)
+    job, other = create(store, definition("a", 60 * MINUTE), definition("b"))
+    plan, _ = skip_tick(store, job.job_id, None, "ana", "storage moves")
+    one = standing(store, job)
+    assert one.named == (NamedTick(plan.changed, "ana"),)
+    assert standing(store, other).named == ()
+    (done,) = store.edits.edit([JobChange(ChangeKind.REVISE, job.job_id, definition("a", MINUTE))], "ben")
+    assert done.effective_at < plan.changed
+    assert one.decided_upto is None  # what is named holds no edit up
+    assert standing(store, job).named == ()
 
 
 def test_runs_in_flight_are_told_by_revision(store: Store, ledger_url: str) -> None:
@@ -169,7 +183,7 @@ class TestCost:
         event.listen(connection, "before_cursor_execute", keep)
         read_standings(connection, START + timedelta(days=3), [1, 2], 20)
         event.remove(connection, "before_cursor_execute", keep)
-        assert len(statements) == 7, "one for each question, however many jobs"
+        assert len(statements) == 8, "one for each question, however many jobs"
         seen = sum(self.rows_seen(connection, statement, parameters) for statement, parameters in statements)
         assert seen <= 200, "2 jobs, 20 newest runs of each"
 

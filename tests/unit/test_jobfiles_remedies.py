@@ -64,6 +64,13 @@ def test_what_is_said_of_a_key_of_another_scheduler_can_be_written(name: str) ->
         assert refused(job(remedy(told))) == [], told
 
 
+@pytest.mark.parametrize("line", ["slots: 2", "limits: {slots: 2}", "rate: 10/s", "limits: {rate: 10/s}"])
+def test_what_is_set_for_a_queue_is_said_to_be(line: str) -> None:
+    (problem,) = refused(job(line))
+    assert "for a queue" in problem.message
+    assert "sexton queues set NAME --" in problem.message
+
+
 def test_no_name_of_a_key_stands_for_another() -> None:
     assert [key.name for key in JOB_KEYS if meant_by(key.name)] == []
 

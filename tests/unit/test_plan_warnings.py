@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sexton.job_standing import JobStanding
+from sexton.job_standing import JobStanding, NamedTick
 from sexton.jobfiles.plan_warnings import PlanWarning, WarningKind, warnings_of
 from sexton.store.protocol import CurrentJob
 from tests.support.plans import ALL_QUEUES, cluster, report_of
@@ -199,6 +199,15 @@ def test_an_operators_pause_that_stays_is_told() -> None:
     assert one.paste == ("sexton resume a",)
     by_file = JobStanding(1, pause_reason="enabled: false")
     assert warned([job(schedule="0 6 * * *", more="enabled: false")], current, by_file) == []
+
+
+def test_a_skip_next_that_the_edit_takes_back_is_told_with_how_to_have_it_again() -> None:
+    named = tuple(NamedTick(datetime(2026, 12, day, 5, tzinfo=UTC), "ana") for day in (1, 2))
+    standing = JobStanding(1, named=named)
+    one = only(warned([job(schedule="0 6 * * *")], cluster(job()), standing), WarningKind.TAKEN_BACK)
+    assert "takes back a skip-next: 2026-12-01T05:00:00Z and 1 more (ana) would run again" in one.fact
+    assert one.paste == ("sexton skip-next a 2026-12-01T05:00:00Z", "sexton skip-next a 2026-12-02T05:00:00Z")
+    assert warned([job()], cluster(job()), standing) == []  # no edit
 
 
 def test_a_schedule_that_is_over_is_told() -> None:

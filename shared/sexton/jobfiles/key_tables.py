@@ -155,6 +155,8 @@ def _meant(name: str, keys: dict[str, Key], what: str = "a job") -> Meant | None
         return Meant(tuple(paths), yaml.safe_load(tables[paths[0][0]].example_of(name)))
     if known is None or what in ("a job", "defaults"):
         return known
+    if what == "limits" and not known.paths:  # where such things are looked for
+        return known
     inside = tuple(path[1:] for path in known.paths if path[0] == what and len(path) == 2)
     return Meant(inside, known.example) if inside else None
 

@@ -98,6 +98,12 @@ _ROWS: dict[str, Meant] = {
     "nofile maxfiles limitnofile maxopenfiles": _is("limits", "open_files", example=1024),
     "resources ulimit ulimits rlimits": _LIMITS,
     "cpu nice": _NO_SHARES,
+    "slots maxslots": Meant(
+        advice="how many run at once is set for a queue (sexton queues set NAME --slots 4) or a 'concurrency_key'"
+    ),
+    "rate ratelimit throttle throughput maxpersecond": Meant(
+        advice="how many start a second is set for a queue: sexton queues set NAME --rate 10/s"
+    ),
     "umask": Meant(advice="set it in 'shell': umask 077; report --all"),
     "lease": Meant(advice="it is a setting of the cluster: sexton settings set lease 30s"),
     "heartbeat": Meant(advice="it is a setting of the cluster: sexton settings set heartbeat 10s"),

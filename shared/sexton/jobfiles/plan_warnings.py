@@ -42,6 +42,7 @@ class WarningKind(StrEnum):
     NO_WORKER = "no_worker"
     SECRET = "secret"  # noqa: S105 - the name of a warning
     PAUSED = "paused"
+    TAKEN_BACK = "taken_back"
     NEVER = "never"
     OTHER_INPUTS = "other_inputs"
     CALL = "call"
@@ -107,6 +108,7 @@ def _of_job(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[Pl
             (f"sexton resume {job.name}",),
             {"reason": job.standing.pause_reason},
         )
+    yield from _taken_back(job)
     yield from _idle_keys(job, after)
     hidden = [one.key for one in job.differences if one.hides and one.new is not None]
     if hidden:
@@ -117,6 +119,25 @@ def _of_job(job: PlannedJob, after: JobDefinition, now: datetime) -> Iterator[Pl
             _without_secret(hidden),
             numbers={"keys": hidden},
         )
+
+
+def _taken_back(job: PlannedJob) -> Iterator[PlanWarning]:
+    """An edit takes back what was named before it: the new revision may not have those ticks at all."""
+    if not job.standing.named:
+        return
+    ticks = [named.tick.isoformat().replace("+00:00", "Z") for named in job.standing.named]
+    by = ", ".join(dict.fromkeys(named.named_by for named in job.standing.named))
+    told = ticks[0] if len(ticks) == 1 else f"{ticks[0]} and {len(ticks) - 1} more"
+    is_one = len(ticks) == 1
+    yield PlanWarning(
+        WarningKind.TAKEN_BACK,
+        (job.name,),
+        f"the edit takes back a skip-next: {told} ({by}) would run again, if the schedule still names "
+        + ("it" if is_one else "them"),
+        "to skip " + ("it" if is_one else "them") + " all the same, once this is applied",
+        tuple(f"sexton skip-next {job.name} {tick}" for tick in ticks),
+        {"ticks": ticks, "named_by": by},
+    )
 
 
 def _without_secret(keys: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import ARRAY, BigInteger, Connection, Integer, Row, bindparam, select, text
 
-from sexton.job_standing import JobStanding, RunsInFlight, Standings
+from sexton.job_standing import JobStanding, NamedTick, RunsInFlight, Standings
 from sexton.store import tables
 from sexton.store.read_cluster import read_workers
 from sexton.store.tables import Instant
@@ -31,12 +31,17 @@ decided AS MATERIALIZED (
   SELECT i.job_id, {greatest}(:now,
     coalesce((SELECT max(c.scheduled_at) FROM claims c WHERE c.job_id = i.job_id AND c.scheduled_at > :now
       AND c.origin = 0 AND (c.state <> 0 OR c.attempt > 0)), :now),
-    coalesce((SELECT s.upto FROM skips s WHERE s.job_id = i.job_id ORDER BY s.after DESC LIMIT 1), :now)) AS upto
+    coalesce((SELECT s.upto FROM skips s WHERE s.job_id = i.job_id AND s.named_by IS NULL
+      ORDER BY s.after DESC LIMIT 1), :now)) AS upto
   FROM ids i)
 SELECT d.job_id, d.upto AS decided, count(c.job_id) AS number, max(c.scheduled_at) AS at
 FROM decided d LEFT JOIN claims c ON c.job_id = d.job_id AND c.scheduled_at > d.upto AND c.origin = 0 AND c.state = 0
   AND c.attempt = 0
 GROUP BY d.job_id, d.upto
+"""
+_NAMED = """
+SELECT s.job_id, s.upto AS at, s.named_by AS who FROM ids i JOIN skips s ON s.job_id = i.job_id
+WHERE s.named_by IS NOT NULL AND s.upto > :now ORDER BY s.job_id, s.upto
 """
 # The order lets the index of leases serve it: by the jobs' keys, it would read all the claims they ever had.
 _IN_FLIGHT = """,
@@ -79,6 +84,9 @@ def read_standings(connection: Connection, now: datetime, job_ids: Sequence[int]
         of_job = found[row.job_id]
         of_job["ahead"], of_job["ahead_upto"] = row.number, row.at
         of_job["decided_upto"] = row.decided if row.decided > now else None
+    for row in rows.of(_NAMED, "at", "who"):
+        if row.at > (found[row.job_id].get("decided_upto") or now):
+            found[row.job_id].setdefault("named", []).append(NamedTick(row.at, row.who))
     for row in rows.of(_IN_FLIGHT, "revision", "number", "at"):
         found[row.job_id].setdefault("in_flight", []).append(RunsInFlight(row.revision, row.number, row.at))
     for row in rows.of(_PROPOSALS, "number", "ticks"):

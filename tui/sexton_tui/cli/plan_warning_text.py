@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from sexton.jobfiles.plan_warnings import PlanWarning
 
 _NAMES, _PASTED = 3, 8
-_OF_EACH = frozenset({"idle_key", "never", "paused", "secret", "slow", "sparse"})  # their facts speak of one job
+# Their facts speak of one job.
+_OF_EACH = frozenset({"idle_key", "never", "paused", "secret", "slow", "sparse", "taken_back"})
 _ROWS = 8  # so that the warning above the map stays on a screen of 24 lines
 _RULER = "00        10        20        30        40        50"
 
