@@ -30,10 +30,13 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-default-apps",
+    "--disable-3d-apis",  # as where there is no graphics card
     "--disable-dev-shm-usage",
     "--disable-extensions",
     "--disable-sync",
     "--hide-scrollbars",
+    "--in-process-gpu",
+    "--renderer-process-limit=1",
     "--mute-audio",
     # No name leads anywhere but the one of the attacker, who has pointed it at this machine.
     "--host-resolver-rules=MAP attacker.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",

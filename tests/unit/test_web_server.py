@@ -141,6 +141,16 @@ def test_a_browser_enters_by_the_token_once_and_by_a_cookie_that_scripts_and_oth
     run(act)
 
 
+def test_the_terminal_starts_without_webgl_which_not_every_browser_has() -> None:
+    async def act() -> None:
+        async with served(without_token=True) as at, at.client.get(f"{at.url}/static/js/textual.js") as answer:
+            script = await answer.text()
+        assert "loadAddon(this.canvasAddon)" in script
+        assert "loadAddon(this.webglAddon)" not in script
+
+    run(act)
+
+
 def test_a_socket_opens_for_our_page_and_a_ticket_alone_and_no_process_starts_for_others() -> None:
     async def act() -> None:
         async with served() as at:

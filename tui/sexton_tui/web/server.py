@@ -36,6 +36,10 @@ CLOSE_WITHIN = 1.0
 _MOST_FORM = 4096
 _MOST_MESSAGE = 256 * 1024  # a paste
 _ASK = "token.html"
+_SCRIPT = "js/textual.js"
+# The terminal starts WebGL, and draws with the 2D canvas that is loaded right after it; where a browser has no WebGL,
+# as on virtual machines, it would end there, and the page stay empty.
+_WEBGL = "this.webglAddon=new p.WebglAddon,this.terminal.loadAddon(this.webglAddon),"
 
 log = structlog.get_logger()
 
@@ -61,6 +65,7 @@ class ConsoleServer:
         app.router.add_post("/", self._index)  # the form of the token, which the guard has judged
         app.router.add_get("/ws", self._socket)
         app.router.add_static("/page", PAGE)
+        app.router.add_get(f"/static/{_SCRIPT}", self._script)
         app.router.add_static("/static", self._terminal)
         app.on_shutdown.append(self._close_all)
         return app
@@ -116,6 +121,13 @@ class ConsoleServer:
         if request.method == "POST":  # where no token is asked for
             return web.Response(status=303, headers={"Location": "/"})
         return web.FileResponse(PAGE / "index.html")
+
+    async def _script(self, request: web.Request) -> web.StreamResponse:
+        text = (self._terminal / _SCRIPT).read_text("utf-8").replace(_WEBGL, "")
+        response = web.Response(text=text, content_type="text/javascript")
+        response.headers["Cache-Control"] = "private, max-age=600"
+        response.enable_compression()
+        return response
 
     # --- a tab --------------------------------------------------------------------------------------
 
