@@ -51,6 +51,11 @@ class Origin(IntEnum):
     def word(self) -> str:
         return self.name.lower()
 
+    @property
+    def is_paced(self) -> bool:
+        """Whether its claims draw on the catch-up budget, and are pulled last."""
+        return self not in (Origin.SCHEDULE, Origin.MANUAL)
+
 
 class Overlap(IntEnum):
     """What a grant does when the claim's slot is busy."""

@@ -313,3 +313,14 @@ def test_replace_queues_until_it_is_built(store: Store, rows: ClaimRows) -> None
     second = rows.add(1, overlap=int(Overlap.REPLACE))
     assert len(pull(store).grants) == 1
     assert rows.state(1, second) == State.PARKED
+
+
+def test_of_the_room_paced_claims_get_no_more_than_their_own(store: Store, rows: ClaimRows) -> None:
+    for job in range(1, 7):
+        rows.add(job, origin=int(Origin.CATCH_UP))
+    rows.add(8)
+    first = pull(store, room=6, paced_room=2)
+    assert len(first.grants) == 3
+    assert jobs_of(first)[0] == 8
+    assert pull(store, room=6, paced_room=0).grants == ()
+    assert len(pull(store, room=6).grants) == 4

@@ -107,6 +107,16 @@ def test_a_rule_counts_from_its_commit_and_until_it_is_lifted(store: Store, rows
     assert first.job_id == 1
 
 
+def test_of_the_room_paced_claims_of_all_queues_get_no_more_than_their_own(store: Store, rows: ClaimRows) -> None:
+    limit(rows, "gpu", slots=4)
+    add(rows, *range(1, 4), queue="gpu", origin=int(Origin.CATCH_UP))
+    add(rows, *range(11, 14), origin=int(Origin.HELD))
+    add(rows, 4, queue="gpu")
+    for _ in range(2):  # by turns
+        granted = step(store, queues=("default", "gpu"), room=9, paced_room=2).grants
+        assert sum(grant.origin.is_paced for grant in granted) == 2
+
+
 def test_paced_claims_of_a_limited_queue_keep_both_limits(store: Store, rows: ClaimRows) -> None:
     limit(rows, "gpu", slots=4)
     add(rows, 1, queue="gpu")

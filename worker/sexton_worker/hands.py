@@ -39,6 +39,11 @@ class Hands:
         """Of claims that are granted or running."""
         return len(self.granted) + len(self.running)
 
+    def paced_count(self) -> int:
+        """Of claims under the catch-up budget that are granted or running."""
+        grants = (*self.granted.values(), *(order.grant for order in self.running.values()))
+        return sum(grant.origin.is_paced for grant in grants)
+
     def tokens(self) -> list[int]:
         """Of all that is here."""
         return [*self.granted, *self.running, *self.unsent]

@@ -25,6 +25,7 @@ from datetime import timedelta
 
 import structlog
 
+from sexton.catch_up import paced_slots
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
 from sexton.store.protocol import RunResult, StepRequest, Store
@@ -294,6 +295,7 @@ class WorkerLoop:
             lease=settings.lease,
             catch_up_concurrency=settings.catch_up_concurrency,
             results=results,
+            paced_room=max(0, paced_slots(self._own.slots) - self._hands.paced_count()),
         )
         if results or not self._hands.running:
             self._pace = self._pace.after(self._durations)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, select, text
 
-from sexton.catch_up import CatchUp, CatchUpRead, Load, Room, catch_up_at
+from sexton.catch_up import CatchUp, CatchUpRead, Load, Room, catch_up_at, paced_slots
 from sexton.claims import Origin, Overlap, State
 from sexton.settings import settings_from_rows
 from sexton.store import tables
@@ -72,18 +72,18 @@ def _usual_runs(connection: Connection, now: datetime, rows: Any) -> dict[int, t
 
 
 def _rooms(connection: Connection, now: datetime, silent_after: timedelta) -> tuple[dict[str, Room], int]:
-    """By queue what the workers that live take of it, under its rule; and the slots of all these workers."""
+    """By queue how many paced claims its workers take at once, under its rule; and how many all workers take."""
     workers = [one for one in read_workers(connection, now) if not one.is_draining and one.age <= silent_after]
     slots: Counter[str] = Counter()
     for worker in workers:
-        slots.update(dict.fromkeys(worker.queues, worker.slots))
+        slots.update(dict.fromkeys(worker.queues, paced_slots(worker.slots)))
     rules = {row.name: row for row in connection.execute(select(tables.queues))}
     rooms = {}
     for queue, number in slots.items():
         rule = rules.get(queue)
         at_once = number if rule is None or rule.slots is None else min(number, rule.slots)
         rooms[queue] = Room(at_once, None if rule is None else rule.rate)
-    return rooms, sum(worker.slots for worker in workers)
+    return rooms, sum(paced_slots(worker.slots) for worker in workers)
 
 
 def _sizes(connection: Connection) -> dict[int, int]:

@@ -134,7 +134,7 @@ class PostgresGrants:
             ruled = self._ruled.pull(request, request.room - len(pulled.grants), order, with_paced=with_paced)
             pulled = together(pulled, ruled.pulled)
             look_at = min((at for at in (look_at, ruled.look_at) if at is not None), default=None)
-        room = request.room - len(pulled.grants)
+        room = request.room_for_paced(pulled.grants)
         if first.is_paced_due and room > 0:
             paced = self._connection.unless_contended(
                 lambda: self._pull_paced(request, room, order), otherwise=Pulled((), 0)

@@ -90,6 +90,8 @@ class _Pass:
         """Pull one class of one queue."""
         standing = self.standings[name]
         room = standing.room(self.room - len(self.pulled.grants))
+        if is_paced:
+            room = min(room, self.request.room_for_paced(self.pulled.grants))
         if room <= 0 or not (standing.is_paced_due if is_paced else standing.top is not None):
             return
         worker, lease, limit = self.request.worker_id, self.request.lease, self.request.catch_up_concurrency

@@ -63,6 +63,14 @@ class StepRequest:
     lease: timedelta
     catch_up_concurrency: int
     results: tuple[RunResult, ...] = ()
+    paced_room: int | None = None  # how many of them may be paced claims (catch-up, held, backfill); None: all
+
+    def room_for_paced(self, granted: Sequence[Grant]) -> int:
+        """How many more paced claims it may be granted, beside ``granted``."""
+        room = self.room - len(granted)
+        if self.paced_room is None:
+            return room
+        return min(room, self.paced_room - sum(grant.origin.is_paced for grant in granted))
 
 
 @dataclass(frozen=True, slots=True)

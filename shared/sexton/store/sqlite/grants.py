@@ -77,7 +77,7 @@ class SqliteGrants:
             ruled = standings(connection, now, order.queues)
             named = {one.name for one in ruled}
             plain = tuple(queue for queue in order.queues if queue not in named)
-            pulls = StepPulls(connection, puller, request.room, request.catch_up_concurrency, plain, ruled)
+            pulls = StepPulls(connection, puller, request, plain, ruled)
             pull_in_turn(pulls, self._ruled, order)
             settle(self._connection, connection, now, pulls.parked)
             refused = len(request.results) - len(outcomes)

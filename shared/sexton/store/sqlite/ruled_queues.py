@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sexton.queue_rules import QueueRule, QueueStanding, next_after
-from sexton.store.protocol import Grant, RunResult
+from sexton.store.protocol import Grant, RunResult, StepRequest
 from sexton.store.pull_turns import PRIORITIES, Turn
 from sexton.store.sqlite.pull import LIVE, PACED, READY, Puller, next_available_at, paced_room, pull
 from sexton.store.tables import from_micros, to_micros
@@ -39,8 +39,7 @@ class StepPulls:
 
     connection: sqlite3.Connection
     puller: Puller
-    room: int
-    catch_up_concurrency: int
+    request: StepRequest
     plain: tuple[str, ...]
     ruled: list[QueueStanding]
     grants: list[Grant] = field(default_factory=list)
@@ -50,7 +49,7 @@ class StepPulls:
     @property
     def left(self) -> int:
         """The room that is left."""
-        return self.room - len(self.grants)
+        return self.request.room - len(self.grants)
 
     def pull_plain(self, *, is_paced: bool) -> None:
         """Pull one class of the queues without a rule."""
@@ -75,7 +74,8 @@ class StepPulls:
 
     def _pull(self, queues: Sequence[str], room: int, *, is_paced: bool) -> tuple[int, int]:
         if is_paced:
-            room = min(room, paced_room(self.connection, self.catch_up_concurrency))
+            at_once = paced_room(self.connection, self.request.catch_up_concurrency)
+            room = min(room, self.request.room_for_paced(self.grants), at_once)
         pulled = pull(self.connection, self.puller, queues, room, is_paced=is_paced)
         self.grants += pulled.grants
         self.picked += pulled.picked
