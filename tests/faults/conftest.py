@@ -50,6 +50,7 @@ HORIZONS = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Trials without claims ahead, and with; where they try only once, the first of these alone."""
+    """Trials without claims ahead, and with; where they try only once and are short, the first of these alone."""
+    is_short = metafunc.config.getoption("tries") == 1 and not metafunc.config.getoption("soak")
     for name in HORIZONS.keys() & set(metafunc.fixturenames):
-        metafunc.parametrize(name, HORIZONS[name][: 1 if metafunc.config.getoption("tries") == 1 else None])
+        metafunc.parametrize(name, HORIZONS[name][: 1 if is_short else None])

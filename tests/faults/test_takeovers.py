@@ -138,11 +138,15 @@ def test_three_leaders_killed_one_after_the_other_each_as_soon_as_it_leads(
 def test_an_edit_and_a_pause_between_a_leaders_death_and_its_successors_first_decision(
     trial: Trial, record_property: Told
 ) -> None:
-    """The pause comes right after the death, the edit when the successor has the term and its statement waits."""
+    """The pause comes right after the death, the edit when the successor has the term and its statement waits.
+
+    That statement has ticks beyond the edit, by what was in force before, and the edit moves no cursor.
+    """
     judge, began, leader = Judge(trial), trial.store.now(), trial.wait_for_leader()
     path = trial.folder / "edited.yaml"
     path.write_text(jobs_text(edited="latest", paused="all"))
     with successor_waits(trial) as taken_over:
+        trial.store.edits.set_setting("horizon", "60s", "trial")
         trial.nodes[leader].kill()
         trial.sexton("pause", "paused", "--reason", "storage moves")
         taken = taken_over()
