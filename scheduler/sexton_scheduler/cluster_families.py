@@ -75,7 +75,7 @@ def _leadership(figures: ClusterFigures, seen: Overview) -> Iterator[Metric]:
 
 
 def _ledger(figures: ClusterFigures, seen: Overview) -> Iterator[Metric]:
-    late, budget = seen.lateness, figures.pace
+    late, catch_up = seen.lateness, figures.catch_up
     yield gauges(
         "sexton_cluster_lateness_seconds",
         "Lateness of the first tries of the last five minutes (the newest 5,000).",
@@ -104,12 +104,13 @@ def _ledger(figures: ClusterFigures, seen: Overview) -> Iterator[Metric]:
             "running": float(seen.running),
         },
     )
-    drain = max(budget.next_at - budget.now, _NOTHING) if seen.catch_up else _NOTHING
+    drain = _NOTHING if not catch_up.count else catch_up.done_in or catch_up.last_start_in
     yield gauge(
         "sexton_cluster_catch_up_drain_seconds",
-        "Until the last of the missed ticks that wait may start, by the catch-up budget.",
-        drain.total_seconds(),
+        "Until all ticks that are caught up with have run, at least; until the last may start, where no run tells.",
+        _seconds(drain),
     )
+    yield gauge("sexton_cluster_catch_up_running", "Runs under the catch-up budget.", catch_up.running)
     yield gauge("sexton_cluster_proposals", "Proposals of held ticks that wait for an answer.", len(seen.proposals))
     yield gauge("sexton_cluster_held_ticks", "Ticks held in them.", sum(proposal.count for proposal in seen.proposals))
     yield gauge("sexton_cluster_failed_runs_last_hour", "Runs that failed in the last hour.", seen.failed_last_hour)

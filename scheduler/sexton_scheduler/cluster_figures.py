@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import structlog
 
+from sexton.catch_up import CatchUp
 from sexton.clock import Clock, Wakeup
 from sexton.cluster_views import Overview
 from sexton.errors import DatabaseUnreachable, NotFound
-from sexton.holds import Pace
 from sexton.store.protocol import Store
-from sexton.store.read_holds import read_pace
 from sexton.views import TakeoverView
 from sexton_scheduler.node_state import NodeState
 
@@ -30,7 +29,7 @@ class ClusterFigures:
     read_at: float
     overview: Overview
     takeover: TakeoverView | None
-    pace: Pace
+    catch_up: CatchUp
 
 
 class FiguresThread:
@@ -55,9 +54,7 @@ class FiguresThread:
         try:
             read_at = self._clock.elapsed()
             overview, takeovers = store.reads.overview(), store.reads.takeovers(1)
-            with store.reads.snapshot() as connection:
-                pace = read_pace(connection, overview.now)
-            self.newest = ClusterFigures(read_at, overview, takeovers[0] if takeovers else None, pace)
+            self.newest = ClusterFigures(read_at, overview, takeovers[0] if takeovers else None, store.reads.catch_up())
         except (DatabaseUnreachable, NotFound):
             self._state.counts.missed("figures")
         except Exception:

@@ -2,8 +2,8 @@
 
 Whoever asks can neither hold it nor slow down what the process is for:
 
-* A connection is answered once and closed, and has 5 s for all of it; at most 32 are open, 100 are taken a second, and
-  the others wait in the kernel's queue.
+* A connection is answered once and closed, and has 5 s for all of it. 100 are taken a second, the others wait in the
+  kernel's queue; of 32 that are open, the oldest makes room for a new one.
 * A text is made anew once a second at most, out of values that other threads left; nothing here asks a database.
 * A fault in making a text is that answer's (500) and ends nothing.
 
@@ -166,20 +166,18 @@ class Endpoint:
         loop, itself = asyncio.get_running_loop(), asyncio.current_task()
         assert itself is not None  # noqa: S101 - asyncio.run made one
         self._serving = loop, itself
-        free = asyncio.Semaphore(MOST_OPEN)
-        tasks: set[asyncio.Task[None]] = set()
+        attended: dict[asyncio.Task[None], None] = {}  # oldest first
         while not self._is_closed:
-            await free.acquire()
             try:
                 taken, _ = await loop.sock_accept(self._socket)
             except OSError:  # no file is free, or the caller is gone: later
-                free.release()
                 await asyncio.sleep(TEXT_KEPT)
                 continue
+            if len(attended) >= MOST_OPEN:
+                next(iter(attended)).cancel()  # it has been silent for longest
             task = asyncio.create_task(self._attend(taken))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-            task.add_done_callback(lambda _: free.release())
+            attended[task] = None
+            task.add_done_callback(attended.pop)
             await asyncio.sleep(TAKE_EVERY)
 
     async def _attend(self, taken: socket.socket) -> None:

@@ -11,14 +11,19 @@ from prometheus_client import parser
 
 from sexton.claims import Origin
 from sexton.distributions import Distribution
-from sexton.errors import DatabaseUnreachable
-from sexton.service_endpoint import Answer, Says
+from sexton.errors import DatabaseUnreachable, InvalidSetting
+from sexton.http_addresses import HttpAddress
+from sexton.service_endpoint import Answer, Endpoint, Says
 from sexton.store.protocol import Store
 from sexton_scheduler.cluster_families import QUEUES, TOO_OLD_SECONDS
+from sexton_scheduler.node import NodeOptions, run_node
 from sexton_scheduler.node_metrics import NodeMetrics
+from sexton_tui.local_cluster import programs
 from sexton_worker.heartbeat import HeartbeatLoop
 from sexton_worker.run_counts import LATENESS_SECONDS
+from sexton_worker.worker import WorkerOptions, run_worker
 from sexton_worker.worker_metrics import WorkerMetrics
+from tests.support.ports import free_port
 from tests.support.runs import a_grant
 from tests.support.virtual_nodes import TWO, VirtualCluster, VirtualNode, cron_job
 from tests.support.worker_bench import Bench
@@ -81,6 +86,7 @@ def test_a_leader_serves_what_it_did_and_how_the_cluster_is(cluster: VirtualClus
     assert seen.of("sexton_cluster_nodes", "follower") == 1
     assert seen.of("sexton_queue_due", "default") + seen.of("sexton_queue_ahead", "default") == written
     assert seen.of("sexton_queue_oldest_wait_seconds", "default") > 0
+    assert seen.of("sexton_cluster_catch_up_drain_seconds") == seen.of("sexton_cluster_catch_up_running") == 0
     assert scraped(metrics_of(follower).paths).of("sexton_node_role", "follower") == 1
     assert not any("bells" in key for key in seen.samples)  # any number of jobs: no label
 
@@ -203,6 +209,29 @@ def test_a_distribution_counts_values_at_their_bound_as_below_it() -> None:
     assert [count for _, count in buckets[:3]] == [2, 3, 3]
     assert buckets[-1] == (float("inf"), 4)
     assert total == pytest.approx(1e9 - 0.9799)
+
+
+# --- processes ----------------------------------------------------------------------------------------
+
+
+def test_a_port_that_is_taken_ends_a_process_before_it_waits_for_anything() -> None:
+    nowhere = "postgresql://x@127.0.0.1:1/x"
+    with Endpoint(HttpAddress("127.0.0.1", 0)) as other:
+        with pytest.raises(InvalidSetting, match="another process listens"):
+            run_node(NodeOptions(nowhere, name="n", http=other.address))
+        with pytest.raises(InvalidSetting, match="another process listens"):
+            run_worker(WorkerOptions(nowhere, "w", http=other.address))
+
+
+def test_up_gives_each_process_a_port_of_its_own_and_says_which_is_taken() -> None:
+    first = HttpAddress("127.0.0.1", free_port())
+    places = [program.command[-1] for program in programs(1, 1, first)]
+    assert places == [str(first), str(first.after(1))]
+    assert {program.command[-1] for program in programs(2, 1)} == {"off"}
+    with Endpoint(first), pytest.raises(InvalidSetting, match="another process listens"):
+        programs(1, 1, first)
+    with pytest.raises(InvalidSetting, match="choose a lower port"):
+        programs(1, 1, HttpAddress("127.0.0.1", 65535))
 
 
 def test_no_thread_of_a_store_is_needed(cluster: VirtualCluster) -> None:
