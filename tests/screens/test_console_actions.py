@@ -11,6 +11,7 @@ from textual.widgets import Input
 from sexton.claims import Origin
 from sexton.store import tables
 from sexton_tui.console import app as console_app
+from sexton_tui.console.acts import Done
 from sexton_tui.console.app import SextonConsole
 from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees, to_job
@@ -47,7 +48,9 @@ def test_resume_ends_a_pause_and_says_when_there_is_none(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await to_job(pilot, app, "backup-db")
         await pilot.press("r")
-        await sees(pilot, app, "backup-db is resumed")
+        await sees(pilot, app, "n  stay undone")
+        await pilot.press("n")
+        await sees(pilot, app, "backup-db is resumed; u undoes it")
         assert seeded.rows(select(tables.jobs.c.paused_at).where(tables.jobs.c.job_id == 7))[0].paused_at is None
         await sees(pilot, app, "backup-db        active")
         await pilot.press("r")
@@ -218,7 +221,7 @@ def test_without_a_way_to_kill_and_read_only_no_action_is_offered(seeded: Scene)
             "accept_clock",
             "kill_leader",
         }
-        for key in ("p", "r", "t", "R", "h", "F", "C", "K"):
+        for key in "axprPtsbcoduRhFCK":
             await pilot.press(key)
             assert app.screen is app.main
         await pilot.press("question_mark")
@@ -230,7 +233,7 @@ def test_without_a_way_to_kill_and_read_only_no_action_is_offered(seeded: Scene)
 
 def test_the_action_layer_refuses_what_a_read_only_console_must_not_do(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
-        await app._act(lambda _: "done")
+        await app.act(lambda _: Done("done"))
         await sees(pilot, app, "started read-only: nothing was changed")
 
     play(seeded.console(read_only=True), act)
@@ -247,6 +250,8 @@ def test_an_action_whose_answer_does_not_come_has_an_unknown_outcome(
             blocker.execute("BEGIN IMMEDIATE")
             await to_job(pilot, app, "backup-db")
             await pilot.press("r")
+            await sees(pilot, app, "n  stay undone")
+            await pilot.press("n")
             await sees(pilot, app, "outcome unknown")
         finally:
             blocker.close()

@@ -8,8 +8,9 @@ import json
 import re
 import signal
 import socket
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,6 @@ class ServedConsole:
         assert self.process.is_running(), self.process.report()
         found = re.search(r"http://\S+", self.process.stdout())
         return "" if found is None else found[0]
-
-
-@pytest.fixture
-def processes(tmp_path: Path) -> Iterator[ProcessGroup]:
-    with ProcessGroup(tmp_path) as group:
-        yield group
 
 
 def serve(processes: ProcessGroup, seeded: Scene, *options: str) -> ServedConsole:
@@ -98,7 +93,10 @@ def test_the_console_works_in_a_browser_and_for_its_own_page_alone(
     async def act() -> None:
         async with chromium(profile) as browser, another_server() as foreign:
             tab = await browser.tab()
-            await tab.open(console.url)
+            await tab.open(console.address)
+            await tab.until(lambda: tab.told("Page.loadEventFired"))
+            await tab.call("Input.insertText", text=console.url.partition("token=")[2])
+            await tab.press("\r")
             await tab.until(lambda: "sched-2" in tab.drawn())  # the leader
             (pid,) = console.pids()
             assert TAKEOVER not in tab.drawn()
@@ -154,6 +152,25 @@ def test_a_server_that_was_killed_leaves_no_process_of_a_tab_behind(processes: P
             await gone(pid)
 
     asyncio.run(act())
+
+
+BROKEN = """
+import sys
+from textual.app import App
+from sexton_tui.web.console_in_tab import run_in_tab
+class Broken(App):
+    def on_mount(self):
+        database = "postgresql://ana:" + "s3cr" + "et@db/sexton"
+        raise ValueError("no such pane")
+sys.exit(run_in_tab(Broken()))
+"""
+
+
+def test_a_fault_in_a_tab_is_told_without_the_values_of_variables_which_may_be_secret() -> None:
+    done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, input="", timeout=WITHIN)
+    assert done.returncode == 1
+    assert done.stderr.endswith("ValueError: no such pane\n")
+    assert "s3cret" not in done.stderr + done.stdout
 
 
 @pytest.mark.parametrize(

@@ -372,9 +372,9 @@ class SextonConsole(Operating):
         try:
             return await self._reads(request, READ_WITHIN + 1)
         except TimeoutError:
-            self._say("the database does not answer", is_error=True)
+            self.say("the database does not answer", is_error=True)
         except SextonError as error:
-            self._say(str(error), is_error=True)
+            self.say(str(error), is_error=True)
         return None
 
     def _push(self, screen: OpenedScreen) -> None:

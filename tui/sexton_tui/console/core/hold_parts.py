@@ -1,4 +1,4 @@
-"""Which part of a proposal an operator means, from what was typed: ``all``, ``newest 3``, ``02:00 to 02:30``."""
+"""Which part of a proposal, or stretch of a job, is meant by what was typed: ``newest 3``, ``02:00 to 02:30``."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ def parse_part(text: str, near: datetime, now: datetime) -> Part:
         return ALL
     if (newest := _NEWEST.fullmatch(text)) is not None and int(newest[1]):
         return Part(newest=int(newest[1]))
-    begin, separator, end = text.partition(" to ")
+    begin, end = parse_range(text, near, now, hint=f"write {PARTS_HINT}")
+    return Part(begin=begin, end=end)
+
+
+def parse_range(text: str, near: datetime, now: datetime, *, hint: str) -> tuple[datetime, datetime]:
+    """``FROM to BEFORE``, two clock readings, as instants in UTC. Raises ``InvalidInput`` with the hint."""
+    first, separator, second = text.partition(" to ")
     if not separator:
-        raise InvalidInput(f"{text!r} names no part", hint=f"write {PARTS_HINT}")
-    part = Part(begin=_reading(begin, near, now), end=_reading(end, near, now))
-    if part.begin is not None and part.end is not None and part.begin >= part.end:
-        raise InvalidInput(
-            f"{begin} is not before {end}", hint="the part ends before the second"
-        )
-    return part
+        raise InvalidInput(f"{text!r} names no ticks", hint=hint)
+    begin, end = _reading(first, near, now), _reading(second, near, now)
+    if begin >= end:
+        raise InvalidInput(f"{first} is not before {second}", hint="the part ends before the second")
+    return begin, end
 
 
 def _reading(text: str, near: datetime, now: datetime) -> datetime:

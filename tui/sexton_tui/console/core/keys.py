@@ -36,11 +36,19 @@ _KEYS = (
     ("/", "jobs: find by name; runs: only those of one job"),
     ("[ ]", "jobs and runs: the page before, the page after"),
     ("f", "runs: only the failed ones, and back"),
-    ("p", "pause the job under the cursor; asks why"),
-    ("r", "resume it, also out of quarantine"),
-    ("t", "trigger it: run it once now, beside its schedule"),
+    ("e", "explain the tick, or the tick of the run, under the cursor: why it ran, or did not"),
     ("a", "approve the held ticks under the cursor, all or a part"),
     ("x", "reject them; asks why"),
+    ("p", "pause the job under the cursor; asks why"),
+    ("r", "resume it, also out of quarantine; asks what becomes of ticks that fell due in its pause"),
+    ("P", "pause all jobs, or end that; asks why"),
+    ("t", "trigger it: run it once now, beside its schedule"),
+    ("s", "skip its next tick, or the tick ahead under the cursor; asks why"),
+    ("b", "backfill ticks of it that did not run; asks which and why"),
+    ("c", "cancel the run or tick under the cursor, or all of the job's that run or wait"),
+    ("o", "run the ended tick under the cursor once more; asks why"),
+    ("d", "drain the worker under the cursor: it finishes its runs and ends"),
+    ("u", "undo the last act, where anything undoes it; trigger, cancel and answers have nothing that does"),
     ("R", "ask the leader to hand over"),
     ("h", "halt the cluster, or lift the halt: no tick is decided, no claim granted meanwhile; asks why"),
     ("F", "force a node to lead, whatever ZooKeeper says; asks which"),
@@ -52,13 +60,16 @@ _KEYS = (
 )
 
 
+_CHANGING = frozenset("axprPtsbcoduRhFCK")
+
+
 def help_lines(*, can_kill: bool, read_only: bool) -> list[Line]:
     """Every key with what it does."""
     lines = [line(("Keys", STRONG)), line()]
     for key, text in _KEYS:
         if key == "K" and not can_kill:
             continue
-        if read_only and key in ("p", "r", "t", "a", "x", "R", "h", "F", "C", "K"):
+        if read_only and key in _CHANGING:
             continue
         lines.append(line((f"  {key:<8}", STRONG), text))
     lines += [

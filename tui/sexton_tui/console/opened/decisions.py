@@ -33,9 +33,7 @@ class DecisionsScreen(ListingScreen):
         asked, now = self._decisions, shown.now
         claims = [claim for claim in data.claims if claim.scheduled_at > asked.after]
         skips = [skip for skip in data.skips if skip.upto > asked.after]
-        stretch = (
-            f"ticks after {instant(asked.after, now)} to {instant(asked.upto, now)}, under term {asked.term}"
-        )
+        stretch = f"ticks after {instant(asked.after, now)} to {instant(asked.upto, now)}, under term {asked.term}"
         more = [line((f"the newest {_TICKS} are shown", DIM))] if data.older and data.older > asked.after else []
         self.show_head([line((asked.job, STRONG), f"  {stretch}"), *more])
         self.show_rows(tick_rows(claims, skips, now))

@@ -1,12 +1,14 @@
-"""Questions before an action: yes or no, or a reason."""
+"""Questions before an action: yes or no, a reason, or one of a few answers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
@@ -64,6 +66,31 @@ class AskLine(ModalScreen[str | None]):
             self.dismiss(text)
         else:
             self.query_one("#hint", Static).update(content_of([line("a reason, please: it is recorded")]))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class Choose(ModalScreen[str | None]):
+    """One of a few answers, each with its key; None where it was left."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
+
+    def __init__(self, question: str, answers: Sequence[tuple[str, str]], about: str = "") -> None:
+        super().__init__()
+        self._keys = [key for key, _ in answers]
+        self._lines = [line((question, STRONG)), *([line(about)] if about else []), line()]
+        self._lines += [line((f"  {key}  ", STRONG), words) for key, words in answers]
+        self._lines += [line(), line(("escape: leave it", DIM))]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(content_of(self._lines))
+
+    def on_key(self, event: Key) -> None:
+        if event.key in self._keys:
+            event.stop()
+            self.dismiss(event.key)
 
     def action_leave(self) -> None:
         self.dismiss(None)

@@ -1,0 +1,82 @@
+"""Acts on the whole cluster: who leads, the halt, the clock, and its workers."""
+
+from __future__ import annotations
+
+from sexton.errors import NotFound, Refused
+from sexton.store.protocol import Store, WorkerChoice
+from sexton_tui.console.acts import Act, Done, Undo
+
+
+def resign(actor: str) -> Act:
+    """Ask the leader to hand over."""
+
+    def act(store: Store) -> Done:
+        leader = store.edits.request_resign(actor)
+        if leader is None:
+            raise Refused("nobody leads: there is no one to ask")
+        return Done(f"{leader} is asked to hand over")
+
+    return act
+
+
+def halt(why: str, actor: str) -> Act:
+    """Stop all decisions and grants, durably, until the halt is lifted; runs that run go on."""
+
+    def act(store: Store) -> Done:
+        done = store.edits.halt(actor, why)
+        if not done.changed:
+            raise Refused("the cluster is halted already", hint="h lifts it")
+        return Done("halted: no tick is decided, no claim granted", Undo("the halt", lift(actor)))
+
+    return act
+
+
+def lift(actor: str) -> Act:
+    """End the halt; what fell due meanwhile runs late within its grace, older ticks go by each job's policy."""
+
+    def act(store: Store) -> Done:
+        if not store.edits.lift_halt(actor).changed:
+            raise Refused("the cluster is not halted")
+        return Done("the halt is lifted; ticks within their grace run late, older ones go by each job's policy")
+
+    return act
+
+
+def force(node: str, actor: str) -> Act:
+    """Have this node take the term, whatever ZooKeeper says."""
+
+    def act(store: Store) -> Done:
+        if not store.edits.force_leader(node, actor):
+            raise Refused(f"{node} cannot be forced: it was not heard of for 15 s, or its inputs are others")
+        return Done(f"{node} is to take the term within seconds, whatever the coordinator says")
+
+    return act
+
+
+def accept_clock(actor: str) -> Act:
+    """Have nodes that doubt the database's clock take it for the truth."""
+
+    def act(store: Store) -> Done:
+        store.edits.accept_clock(actor)
+        return Done("the database's clock is accepted; the leader decides by it within seconds")
+
+    return act
+
+
+def drain(worker: str, actor: str, *, asked: bool = True) -> Act:
+    """Ask a worker to take no more claims and end when its runs have; or take that back."""
+
+    def act(store: Store) -> Done:
+        done = store.operations.drain(WorkerChoice(name=worker), actor, asked=asked)
+        if not done:
+            raise NotFound(f"no worker {worker} that goes on was heard of in the last 10 minutes")
+        if not asked:
+            return Done(f"{worker} goes on")
+        if not all(one.heeds for one in done):
+            raise Refused(f"{worker} is of an older Sexton, which does not heed this", hint="send it SIGTERM")
+        return Done(
+            f"{worker} takes no more claims, and ends when its runs have",
+            Undo(f"the drain of {worker}", drain(worker, actor, asked=False)),
+        )
+
+    return act

@@ -1,0 +1,34 @@
+"""Which keys are offered: by what is under the cursor, and by what this console may do."""
+
+from __future__ import annotations
+
+from sexton_tui.console.core.subjects import OfProposal, OfRun, OfTick, OfWorker, Subject, job_of
+
+_OF_A_JOB = frozenset({"pause", "resume", "trigger", "skip_next", "backfill"})
+_OF_THE_CLUSTER = frozenset({"resign", "halt", "force_leader", "accept_clock", "pause_all"})
+
+
+def offered(action: str, subject: Subject | None, *, read_only: bool, can_kill: bool, can_undo: bool) -> bool | None:
+    """Whether the key of an action is offered; None where it is none that changes anything."""
+    if action == "explain":
+        return isinstance(subject, OfTick | OfRun)
+    is_offered = _is_offered(action, subject, can_kill=can_kill, can_undo=can_undo)
+    return None if is_offered is None else is_offered and not read_only
+
+
+def _is_offered(action: str, subject: Subject | None, *, can_kill: bool, can_undo: bool) -> bool | None:
+    if action in _OF_A_JOB:
+        return job_of(subject) is not None
+    if action in _OF_THE_CLUSTER:
+        return True
+    if action in ("approve", "reject"):
+        return isinstance(subject, OfProposal)
+    if action == "cancel":
+        return job_of(subject) is not None and not (isinstance(subject, OfRun) and not subject.goes_on)
+    if action == "run_again":
+        return isinstance(subject, OfTick) or (isinstance(subject, OfRun) and not subject.goes_on)
+    if action == "drain":
+        return isinstance(subject, OfWorker)
+    if action == "kill_leader":
+        return can_kill
+    return can_undo if action == "undo" else None

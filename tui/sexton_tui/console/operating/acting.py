@@ -1,0 +1,93 @@
+"""How an act is carried out: on a thread of its own, answered with a sentence, and undone where anything undoes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Literal
+
+from textual import work
+from textual.app import App
+
+from sexton.cluster_views import Overview
+from sexton.errors import DatabaseUnreachable, SextonError
+from sexton.store.protocol import Store
+from sexton_tui.console.acts import Act, Undo
+from sexton_tui.console.calls import Calls
+from sexton_tui.console.core.lines import line
+from sexton_tui.console.core.offers import offered
+from sexton_tui.console.core.subjects import Subject, job_of
+from sexton_tui.console.options import ConsoleOptions
+from sexton_tui.console.widgets.dialogs import Confirm
+
+WRITE_WITHIN = 8.0
+_UNKNOWN = "outcome unknown: the answer did not come. Pane 8 lists what was done, once the database answers"
+_MOST_UNDONE = 20
+
+
+class Acting(App[None]):
+    """Acts have threads of their own: no read can hold them up."""
+
+    def __init__(self, options: ConsoleOptions, open_store: Callable[[], Store]) -> None:
+        super().__init__()
+        self.options = options
+        self._writes = Calls(open_store, "console actions")
+        self._errands: Calls[None] = Calls(lambda: None, "console errands")
+        self._wake = asyncio.Event()  # set: read now
+        self._overview: Overview | None = None
+        self._undos: list[Undo] = []
+
+    @property
+    def subject(self) -> Subject | None:
+        """What an act would be about."""
+        return None
+
+    @property
+    def job_under_cursor(self) -> str | None:
+        """The job that an act would be about."""
+        return job_of(self.subject)
+
+    def offers(self, action: str) -> bool | None:
+        """Whether the key of this action is offered now; None where it changes nothing."""
+        can_kill = self.options.kill_leader is not None
+        return offered(
+            action, self.subject, read_only=self.options.read_only, can_kill=can_kill, can_undo=bool(self._undos)
+        )
+
+    async def read(self, request: Callable[[Store], Any]) -> Any:
+        """What was read; None after saying why not."""
+        raise NotImplementedError
+
+    async def act(self, act: Act) -> None:
+        """Carry out an act and say what became of it."""
+        if self.options.read_only:
+            self.say("started read-only: nothing was changed", is_error=True)
+            return
+        try:
+            done = await self._writes(act, WRITE_WITHIN)
+        except (TimeoutError, DatabaseUnreachable):
+            self.say(_UNKNOWN, is_error=True)
+        except SextonError as error:
+            self.say(str(error), is_error=True)
+        except Exception as error:  # a role that may only read, say: told, and the console goes on
+            self.say(f"not done: {type(error).__name__}: {error}".partition("\n")[0], is_error=True)
+        else:
+            if done.undo is not None:
+                self._undos = [*self._undos[1 - _MOST_UNDONE :], done.undo]
+            self.say(done.sentence + ("; u undoes it" if done.undo is not None else ""))
+        self.refresh_bindings()
+        self._wake.set()
+
+    @work
+    async def action_undo(self) -> None:
+        if not self._undos:
+            return
+        undo = self._undos[-1]
+        if await self.push_screen_wait(Confirm(f"Undo {undo.what}?", "It is recorded as an act of its own.")):
+            self._undos = [one for one in self._undos if one is not undo]
+            await self.act(undo.act)
+
+    def say(self, text: str, *, is_error: bool = False) -> None:
+        """A toast; its text is cleaned and never markup."""
+        severity: Literal["error", "information"] = "error" if is_error else "information"
+        self.notify(line(text).text, severity=severity, markup=False, timeout=8 if is_error else 5)
