@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -17,6 +19,7 @@ from sqlalchemy import Engine, create_engine, update
 from sexton.errors import DatabaseUnreachable
 from sexton.store import tables
 from sexton.store.reads import LedgerReader
+from sexton_tui.cli import watching
 from sexton_tui.cli.main import run
 from sexton_tui.cli.watching import WATCH_SECONDS, screen_lines
 from tests.support import scene
@@ -126,10 +129,67 @@ def test_while_the_database_is_away_the_last_look_stays_with_its_age(
     assert watch(engine, "queues") == 130
     before, gone, still_gone, back = capsys.readouterr().out.split("\x1b[H")[1:]
     for shown in (gone, still_gone):
-        assert re.search(r"!! AWAY: the database does not answer. What follows is \d+ s old, of ..:..:.. UTC", shown)
+        assert re.search(r"!! AWAY: the database does not answer; what follows is \d+ s old, of ..:..:.. UTC", shown)
     for shown in (before, gone, still_gone, back):
         assert "gpu" in shown
     assert "AWAY" not in before + back
+
+
+def test_a_database_that_hangs_holds_up_neither_the_age_nor_an_interrupt(
+    engine: Engine, between: Between, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queues, show_again, is_told = LedgerReader.queues, watching._Screen.show_again, threading.Event()
+
+    def hanging(self: LedgerReader) -> Any:
+        assert is_told.wait(60)
+        monkeypatch.setattr(LedgerReader, "queues", queues)
+        return queues(self)
+
+    def telling(self: Any, look: Any, why: str) -> None:
+        show_again(self, look, why)
+        is_told.set()
+
+    monkeypatch.setattr(watching._Screen, "show_again", telling)
+    monkeypatch.setattr(watching, "SILENT_SECONDS", 0.0)
+    between.append(lambda: monkeypatch.setattr(LedgerReader, "queues", hanging))
+    on_a_screen(monkeypatch)
+    monkeypatch.setattr(watching._Looking, "answer_within", quickly(watching._Looking.answer_within))
+    assert watch(engine, "queues") == 130
+    _, hung, *_, back = capsys.readouterr().out.split("\x1b[H")[1:]
+    assert "!! AWAY: the database does not answer; what follows is" in hung
+    assert "AWAY" not in back
+
+
+def test_an_interrupt_does_not_wait_for_a_database_that_hangs(
+    engine: Engine, between: Between, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_hanging, is_released, out = threading.Event(), threading.Event(), sys.stdout
+    answer_within = watching._Looking.answer_within
+
+    def hanging(self: LedgerReader) -> Any:
+        is_hanging.set()
+        assert is_released.wait(60)
+        return ()
+
+    def interrupted(looking: Any, seconds: float) -> Any:
+        if LedgerReader.queues is hanging:
+            assert is_hanging.wait(60)
+            raise KeyboardInterrupt
+        return answer_within(looking, seconds)
+
+    monkeypatch.setattr(watching._Looking, "answer_within", interrupted)
+    between.append(lambda: monkeypatch.setattr(LedgerReader, "queues", hanging))
+    assert watch(engine, "queues") == 130
+    assert sys.stdout is out
+    is_released.set()  # what was left behind ends, and closes its connection
+    for thread in threading.enumerate():
+        if thread.name == "watch":
+            thread.join(60)
+
+
+def quickly(answer_within: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]:
+    """The wait for an answer, a hundred times shorter."""
+    return lambda looking, seconds: answer_within(looking, seconds / 100)
 
 
 def test_a_pipe_is_told_once_that_the_database_is_away_and_once_that_it_is_back(

@@ -1,10 +1,11 @@
 """``--watch``: a listing again and again, until interrupted (exit code 130).
 
     look: the command runs, what it prints is kept ──▶ shown ──2 s──▶ look
-      └── the database does not answer ──▶ the last answer stays, and its age is said
+      └── the database does not answer, or not yet ──▶ the last answer stays, and its age is said
 
 A listing is marked ``@watchable`` and does nothing more for it. On a terminal each look takes the place of the one
-before, cut to the screen; elsewhere (a pipe, JSON) one follows the other. One connection serves all looks.
+before, cut to the screen; elsewhere (a pipe, JSON) one follows the other. All looks are on one thread, over one
+connection: a database that hangs holds up neither Ctrl-C nor the age of what is shown.
 """
 
 from __future__ import annotations
@@ -16,19 +17,23 @@ import os
 import re
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
 from typing import Any, Concatenate, NoReturn, ParamSpec, TextIO, TypeVar, cast
 
 import typer
 
 from sexton.errors import Unreachable
 from sexton_tui.cli.invocation import Invocation, invocation_of
+from sexton_tui.cli.listings.printing import is_coloured_output
 from sexton_tui.cli.output import Output
 
 WATCH_SECONDS = 2.0
+SILENT_SECONDS = 4.0  # after which a look is not slow any more, but unanswered
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HOME, _CLEAR, _REST_OF_LINE, _REST = "\x1b[H", "\x1b[2J", "\x1b[K", "\x1b[J"
 
@@ -45,8 +50,7 @@ def watchable(command: Callable[Concatenate[typer.Context, P], R]) -> Callable[C
         if not invocation.is_watched or invocation.is_kept_open or ctx.invoked_subcommand is not None:
             return command(ctx, *args, **kwargs)
         is_table = kwargs.get("output", Output.TABLE) is Output.TABLE
-        with invocation.keeping_open():
-            _watch(lambda: command(ctx, *args, **kwargs), invocation, is_table=is_table)
+        _watch(lambda: command(ctx, *args, **kwargs), invocation, is_table=is_table)
 
     marked: Any = once_or_again
     marked.is_watchable = True
@@ -71,22 +75,75 @@ class Look:
 
 
 def _watch(look: Callable[[], object], invocation: Invocation, *, is_table: bool) -> NoReturn:
-    shown = _Screen(sys.stdout) if is_table and _is_screen(sys.stdout) else _Stream(sys.stdout, sys.stderr)
+    out, err = sys.stdout, sys.stderr
+    shown = _Screen(out) if is_table and _is_screen(out) else _Stream(out, err)
+    looking = _Looking(look, invocation)
     last: Look | None = None
     try:
         while True:
-            try:
-                last = _look(look)
+            looking.begin()
+            waited = 0.0
+            while (answer := looking.answer_within(WATCH_SECONDS)) is None:
+                waited += WATCH_SECONDS
+                if last is not None and waited >= SILENT_SECONDS:
+                    shown.show_again(last, "the database does not answer")
+            if isinstance(answer, Look):
+                last = answer
                 shown.show(last)
-            except Unreachable as error:
-                if last is None:
-                    raise
-                invocation.let_go()
-                shown.show_again(last, str(error))
+            elif last is None or not isinstance(answer, Unreachable):
+                raise answer
+            else:
+                shown.show_again(last, str(answer).removesuffix(f"; {answer.hint}"))
             time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
         shown.end()
         raise
+    finally:
+        looking.end()
+        sys.stdout, sys.stderr = out, err  # a look that was left behind has them still
+
+
+class _Looking:
+    """The thread on which looks are made, one at a time; it ends with the process, whatever a look waits for."""
+
+    def __init__(self, look: Callable[[], object], invocation: Invocation) -> None:
+        self._look = look
+        self._invocation = invocation
+        self._asked: SimpleQueue[bool] = SimpleQueue()
+        self._answers: SimpleQueue[Look | BaseException] = SimpleQueue()
+        self._is_idle = True
+        self._thread = threading.Thread(target=self._serve, name="watch", daemon=True)
+        self._thread.start()
+
+    def begin(self) -> None:
+        self._is_idle = False
+        self._asked.put(True)
+
+    def answer_within(self, seconds: float) -> Look | BaseException | None:
+        """What the look that was begun came to; None: nothing yet."""
+        try:
+            answer = self._answers.get(timeout=seconds)
+        except Empty:
+            return None
+        self._is_idle = True
+        return answer
+
+    def end(self) -> None:
+        """Have the connection closed, unless it is in use: then it is left behind."""
+        self._asked.put(False)
+        if self._is_idle:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        with self._invocation.keeping_open():
+            while self._asked.get():
+                try:
+                    self._answers.put(_look(self._look))
+                except Unreachable as error:
+                    self._invocation.let_go()
+                    self._answers.put(error)
+                except BaseException as error:  # raised by who waits for it
+                    self._answers.put(error)
 
 
 def _look(look: Callable[[], object]) -> Look:
@@ -151,7 +208,8 @@ class _Screen:
 
     def show_again(self, look: Look, why: str) -> None:
         age = max(round(time.monotonic() - look.seconds), 1)
-        self._draw(look, f"!! AWAY: {why}. What follows is {age} s old, of {look.at:%H:%M:%S} UTC")
+        alarm = f"!! AWAY: {why}; what follows is {age} s old, of {look.at:%H:%M:%S} UTC"
+        self._draw(look, f"\x1b[1;31m{alarm}\x1b[0m" if is_coloured_output() else alarm)
 
     def _draw(self, look: Look, alarm: str) -> None:
         columns, rows = shutil.get_terminal_size()
