@@ -40,11 +40,23 @@ def test_a_worker_registers_is_seen_and_leaves(store: Store, rows: ClaimRows) ->
     store.grants.seen(first, 5, True)
     store.grants.unregister(second)
     with rows.engine.begin() as connection:
-        one, two = connection.execute(select(workers).order_by(workers.c.worker_id)).all()
+        one, two = connection.execute(select(workers).order_by(workers.c.name)).all()
     assert (one.name, one.address, one.pid, one.slots, one.busy, one.draining) == ("host-1", "10.0.0.1", 77, 8, 5, True)
     assert abs(one.seen_at - now()) < MINUTE
     assert one.stopped_at is None
     assert two.stopped_at is not None
+
+
+def test_busy_slots_are_those_whose_claims_run_whatever_the_worker_said_last(store: Store, rows: ClaimRows) -> None:
+    worker = store.grants.register("worker", "here", "0", 1, ["default"], 2)
+    store.grants.seen(worker, 2, False)
+    assert [one.busy for one in store.reads.workers()] == [0]
+    for _ in range(3):
+        rows.add(1, overlap=int(Overlap.ALLOW))
+    store.grants.step(StepRequest(worker, ("default",), 1, LEASE, 10))
+    assert [one.busy for one in store.reads.workers()] == [1]
+    store.grants.step(StepRequest(worker, ("default",), 2, LEASE, 10))
+    assert [one.busy for one in store.reads.workers()] == [2]  # the third is taken ahead
 
 
 # --- started ------------------------------------------------------------------------------------------
@@ -232,3 +244,25 @@ def test_orphans_are_grants_the_worker_does_not_know(store: Store, rows: ClaimRo
     assert store.grants.orphans(1, [known.token]) == (unknown,)
     assert store.grants.orphans(1, [known.token, unknown.token]) == ()
     assert set(store.grants.orphans(1, [])) == {known, unknown}
+
+
+def test_what_began_and_must_not_run_twice_is_no_orphan(store: Store, rows: ClaimRows) -> None:
+    """Invariant 4: whoever runs it, giving it back would run it twice."""
+    rows.add(1, at_most_once=True)
+    rows.add(2, at_most_once=True)
+    began, waits = step(store).grants
+    store.grants.mark_started([began])
+    assert store.grants.orphans(1, []) == (waits,)
+
+
+def test_a_worker_registers_again_as_the_one_it_is(store: Store, rows: ClaimRows) -> None:
+    register = ("host-1", "10.0.0.1", "0.1.0", 77, ["default"], 8)
+    first = store.grants.register(*register)
+    with rows.engine.begin() as connection:
+        connection.execute(workers.delete())
+    assert store.grants.register(*register, again=first) == first
+    store.grants.unregister(first)
+    assert store.grants.register(*register, again=first) == first
+    with rows.engine.begin() as connection:
+        (row,) = connection.execute(select(workers)).all()
+    assert (row.worker_id, row.stopped_at) == (first, None)

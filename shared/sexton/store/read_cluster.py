@@ -93,6 +93,10 @@ _COUNTS = text("""
 _RUNNING_BY_QUEUE = text("""
     SELECT queue, count(*) AS running FROM (SELECT queue FROM claims WHERE state = 1 LIMIT :most) r GROUP BY queue""")
 
+_RUNNING_BY_WORKER = text("""
+    SELECT worker_id, count(*) AS running FROM (SELECT worker_id FROM claims WHERE state = 1 LIMIT :most) r
+    GROUP BY worker_id""")
+
 
 def read_nodes(connection: Connection, now: datetime) -> tuple[NodeView, ...]:
     """Nodes heard of lately, by name."""
@@ -138,12 +142,17 @@ def read_halt(cluster: Row[Any]) -> Halt | None:
 
 
 def read_workers(connection: Connection, now: datetime, *, stopped: bool = False) -> tuple[WorkerView, ...]:
-    """Workers heard of lately, by name; `stopped` also lists those that stopped cleanly."""
+    """Workers heard of lately, by name; `stopped` also lists those that stopped cleanly.
+
+    Busy slots are counted, as what runs is: a worker itself says how many only with each heartbeat.
+    """
     table = tables.workers
     query = select(table).where(table.c.seen_at > now - _SILENT_SHOWN)
     if not stopped:
         query = query.where(table.c.stopped_at.is_(None))
-    rows = connection.execute(query.order_by(table.c.name, table.c.worker_id))
+    rows = connection.execute(query.order_by(table.c.name, table.c.worker_id)).all()
+    counted = connection.execute(_RUNNING_BY_WORKER, {"most": COUNT_LIMIT})
+    running = {row.worker_id: row.running for row in counted}
     return tuple(
         WorkerView(
             worker_id=row.worker_id,
@@ -153,7 +162,7 @@ def read_workers(connection: Connection, now: datetime, *, stopped: bool = False
             pid=row.pid,
             queues=tuple(json.loads(row.queues)),
             slots=row.slots,
-            busy=row.busy,
+            busy=min(running.get(row.worker_id, 0), row.slots),
             is_draining=row.draining or row.drain_requested,
             started_at=row.started_at,
             seen_at=row.seen_at,
