@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import pytest
 from structlog.testing import capture_logs
 
+from sexton import service_endpoint
 from sexton.errors import InvalidSetting
 from sexton.http_addresses import HttpAddress
 from sexton.service_endpoint import MOST_OPEN, OPENMETRICS, Answer, Endpoint, listen, ready, serving
@@ -85,8 +86,9 @@ class _Still:
         return 1000.0
 
 
-def test_callers_that_hang_hold_nobody_up(endpoint: Endpoint) -> None:
+def test_callers_that_hang_hold_nobody_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     """More of them than may be open at once: the oldest are dropped."""
+    monkeypatch.setattr(service_endpoint, "ANSWER_WITHIN", 600.0)
     with ExitStack() as stack:
         held: list[socket.socket] = []
         for _ in range(MOST_OPEN + 1):
@@ -95,6 +97,12 @@ def test_callers_that_hang_hold_nobody_up(endpoint: Endpoint) -> None:
             held.append(hung)
         assert asked(endpoint, "/healthz") == (200, "alive\n")
         assert held[0].recv(1) == b""  # closed
+
+
+def test_a_caller_that_is_silent_is_dropped(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_endpoint, "ANSWER_WITHIN", 0.05)
+    with socket.create_connection(("127.0.0.1", endpoint.address.port), timeout=60) as silent:
+        assert silent.recv(1) == b""
 
 
 def test_what_is_no_request_is_dropped(endpoint: Endpoint) -> None:
