@@ -32,11 +32,12 @@ _FILL = (
     """INSERT INTO revisions (job_id, revision, definition, schedule, firing, inputs_id, in_force_since, applied_at,
         applied_by)
        SELECT g, 1, replace(k.definition, %(place)s, 'job-' || g), k.schedule, k.firing, %(inputs)s,
-         transaction_timestamp(), clock_timestamp(), 'bench'
+         transaction_timestamp() - %(missed)s::interval, clock_timestamp(), 'bench'
        FROM generate_series(%(first)s::bigint, %(last)s::bigint) g
        JOIN kinds k ON k.number = g %% %(kinds)s""",
     """INSERT INTO cursors (job_id, at)
-       SELECT g, transaction_timestamp() FROM generate_series(%(first)s::bigint, %(last)s::bigint) g""",
+       SELECT g, transaction_timestamp() - %(missed)s::interval
+       FROM generate_series(%(first)s::bigint, %(last)s::bigint) g""",
     """INSERT INTO slots (slot, number)
        SELECT g, 1 FROM generate_series(%(first)s::bigint, %(last)s::bigint) g""",
     "DROP TABLE kinds",
@@ -44,8 +45,8 @@ _FILL = (
 _AFTERWARDS = ("VACUUM ANALYZE jobs, revisions, cursors, slots", "CHECKPOINT")
 
 
-def fill(url: str, kinds: Sequence[JobDefinition], count: int) -> None:
-    """``count`` more jobs of these kinds in turn, their cursors at now. The kinds' names are ``named()``."""
+def fill(url: str, kinds: Sequence[JobDefinition], count: int, missed: timedelta = timedelta(0)) -> None:
+    """``count`` more jobs of these kinds in turn, decided up to ``missed`` ago. The kinds' names are ``named()``."""
     with psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://", 1), autocommit=True) as connection:
         (last,) = connection.execute("SELECT coalesce(max(job_id), 0) FROM jobs").fetchone() or (0,)
         values = {
@@ -56,6 +57,7 @@ def fill(url: str, kinds: Sequence[JobDefinition], count: int) -> None:
             "first": last + 1,
             "last": last + count,
             "kinds": len(kinds),
+            "missed": missed,
             "place": _PLACE_OF_NAME,
             "inputs": own_inputs().inputs_id,
         }
