@@ -122,7 +122,8 @@ def test_what_may_have_run_of_a_job_that_must_not_run_twice_is_held(
         (told,) = [row for row in rows(url, "events") if row.action == "claims.held"]
         assert due.strftime("%H:%M:%S") in told.detail
         # The run that was granted may have begun where the ledger was: its worker may say how it ended, and if it
-        # does not, its lease ends it as lost, never as ready.
+        # does not, its lease ends it as lost, never as ready. Nor is it given back by a worker that forgot it.
+        assert moved.grants.orphans(worker, []) == ()
         set_columns(url, "claims", {"token": 7}, lease_expires_at=now)
         requeued = moved.grants.requeue_expired()
         assert [(one.scheduled_at, one.state) for one in requeued] == [(first, State.LOST)]
@@ -153,6 +154,27 @@ def test_a_result_counts_where_its_grant_came_along(
         )
         accepted = moved.grants.step(StepRequest(worker, ("default",), 0, LEASE, 10, results)).accepted
         assert accepted == {kept.token}
+
+
+def test_a_worker_that_goes_on_after_a_restore_and_one_that_starts_are_two(
+    postgres_server: PostgresServer, store: Store, postgres_ledger: str
+) -> None:
+    """Invariant 4: with one id, each would give back what the other runs."""
+    lead(store)
+    register = ("w", "vm", "0.1.0", 1, ["default"], 4)
+    url = restore(postgres_server, store, postgres_ledger)
+    goes_on = store.grants.register(*register)  # where the ledger was: the backup lacks it
+    with closing(open_store(StoreOptions(url))) as moved:
+        settled = moved.restores.settle("n1")
+        assert settled is not None
+        starts = moved.grants.register(*register)
+        assert moved.grants.register(*register, again=goes_on) == goes_on
+        assert {row.worker_id for row in rows(url, "workers")} == {goes_on, starts}
+        assert min(goes_on, starts) > 2**52  # beyond what a release that counts them gives
+    with psycopg.connect(url.replace("postgresql+psycopg:", "postgresql:")) as connection:
+        counted = "INSERT INTO workers (name, address, version, pid, queues, slots, started_at, seen_at)"
+        counted += " VALUES ('w', '', '', 1, '[]', 1, now(), now()) RETURNING worker_id > %s"
+        assert connection.execute(counted, [JUMP]).fetchone() == (True,)
 
 
 def test_due_claims_of_all_jobs_are_held_where_they_are_more_than_the_limit(

@@ -81,6 +81,7 @@ class FakeGrants:
     renewed: list[list[int]] = field(default_factory=list)
     seen_with: list[tuple[int, bool]] = field(default_factory=list)
     is_registered: bool = False
+    registered_as: list[int | None] = field(default_factory=list)
     asked_known: list[int] = field(default_factory=list)
     before_step: Callable[[], None] = lambda: None
 
@@ -88,9 +89,19 @@ class FakeGrants:
         self._answer()
         return self.clock.wall()
 
-    def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
+    def register(
+        self,
+        name: str,
+        address: str,
+        version: str,
+        pid: int,
+        queues: Sequence[str],
+        slots: int,
+        again: int | None = None,
+    ) -> int:
         self._answer()
         self.is_registered = True
+        self.registered_as.append(again)
         return WORKER
 
     def unregister(self, worker_id: int) -> None:

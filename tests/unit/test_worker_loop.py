@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -20,7 +19,6 @@ from sexton_worker.loop import (
     RETRY_SECONDS,
     SLOTS_BUSY,
 )
-from sexton_worker.starts import LEDGER_MOVED
 from tests.support.runs import a_grant
 from tests.support.worker_bench import Bench, raising
 from tests.support.worker_fakes import a_definition
@@ -376,27 +374,3 @@ def test_a_worker_that_was_frozen_for_less_than_a_lease_stops_nothing(bench: Ben
     bench.clock.seconds += 29
     bench.work()
     assert bench.execution.stopped == []
-
-
-def test_after_a_restore_definitions_are_read_anew_and_what_had_not_begun_goes_back(bench: Bench) -> None:
-    """A restored ledger numbers its revisions anew: the same job and revision may say something else."""
-    bench.give(1, 2, 3)
-    bench.work()
-    assert bench.execution.running == {1, 2}
-    bench.grants.definitions_of[1, 1] = replace(a_definition(), name="renamed")
-    bench.grants.place = "elsewhere"
-    bench.execution.end(1)
-    bench.work(2)
-    orders = bench.execution.orders
-    assert {token: orders[token].job for token in orders} == {1: "nightly", 2: "nightly", 3: "renamed"}
-
-
-def test_a_grant_in_hand_when_the_ledger_moved_goes_back(bench: Bench) -> None:
-    bench.work()
-    bench.loop._hands.take([a_grant(7)])
-    bench.grants.running[7] = a_grant(7)
-    bench.loop._starts.begin_anew([a_grant(7)])
-    bench.work()
-    assert [(result.token, result.outcome, result.error) for result in bench.grants.results] == [
-        (7, State.READY, LEDGER_MOVED)
-    ]

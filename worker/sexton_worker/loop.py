@@ -101,6 +101,7 @@ class WorkerLoop:
         self._spell = NO_SPELL
         self._durations: list[float] = []
         self._place = ""  # where the ledger was at the last exchange
+        self._is_registered = False
         self._was_noticed = False
         self._answer_lost = False
         self._is_away = False
@@ -246,15 +247,17 @@ class WorkerLoop:
     def _make_contact(self) -> None:
         """Be registered, know the settings, and leave no grant behind of which the answer was lost."""
         self._cluster.refresh()
-        if self._book.worker_id is None:
+        worker_id = self._book.worker_id
+        if worker_id is None or not self._is_registered:
             self._time.observed(self._store.now, lambda now: now)
             own = self._own
-            self._book.worker_id = self._store.grants.register(
-                own.name, own.address, own.version, own.pid, own.queues, own.slots
+            worker_id = self._book.worker_id = self._store.grants.register(
+                own.name, own.address, own.version, own.pid, own.queues, own.slots, again=worker_id
             )
-            self._log.info("worker.registered", worker_id=self._book.worker_id, queues=own.queues, slots=own.slots)
+            self._is_registered = True
+            self._log.info("worker.registered", worker_id=worker_id, queues=own.queues, slots=own.slots)
         if self._answer_lost:
-            for grant in self._store.grants.orphans(self._book.worker_id, self._hands.tokens()):
+            for grant in self._store.grants.orphans(worker_id, self._hands.tokens()):
                 self._hands.give_back(grant, ANSWER_LOST)
             self._answer_lost = False
 
@@ -313,6 +316,7 @@ class WorkerLoop:
         self.counts.exchanged(request.results, answer, refused, seconds)
         if answer.place != self._place:
             self._starts.begin_anew(tuple(self._hands.granted.values()) if self._place else ())
+            self._is_registered = not self._place  # where it was restored, this worker's row may be missing
             self._place = answer.place
         self._hands.take(answer.grants)
         held = {grant.token: grant.at_most_once for grant in answer.grants}

@@ -38,8 +38,17 @@ from sexton.store.pull_turns import Turn, turn
 if TYPE_CHECKING:
     from sexton.store.postgres.connection import PostgresConnection
 
-_REGISTER = b"""INSERT INTO workers (name, address, version, pid, queues, slots, job_format, started_at, seen_at)
- VALUES (%s, %s, %s, %s, %s, %s, %s, statement_timestamp(), statement_timestamp()) RETURNING worker_id"""
+# An id is drawn from 2^52 to 2^53, and nobody's in this ledger nor in what a backup of it lacks: were it counted, a
+# worker that goes on after a restore and one that starts would have the same, and give each other's claims back.
+_REGISTER = b"""INSERT INTO workers
+ (worker_id, name, address, version, pid, queues, slots, job_format, started_at, seen_at)
+ VALUES (coalesce(%s::bigint, ((1 + random()) * 2 ^ 52)::bigint), %s, %s, %s, %s, %s, %s, %s, statement_timestamp(),
+  statement_timestamp())"""
+_REGISTER_NEW = _REGISTER + b" RETURNING worker_id"
+_REGISTER_AGAIN = (
+    _REGISTER
+    + b""" ON CONFLICT (worker_id) DO UPDATE SET seen_at = excluded.seen_at, stopped_at = NULL RETURNING worker_id"""
+)
 _SEEN = b"""UPDATE workers SET seen_at = statement_timestamp(), busy = %s, draining = %s WHERE worker_id = %s"""
 _UNREGISTER = b"""UPDATE workers SET stopped_at = statement_timestamp(), seen_at = statement_timestamp(), busy = 0
  WHERE worker_id = %s"""
@@ -81,10 +90,20 @@ class PostgresGrants:
 
     # --- the worker's row ---------------------------------------------------------------------------
 
-    def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
+    def register(
+        self,
+        name: str,
+        address: str,
+        version: str,
+        pid: int,
+        queues: Sequence[str],
+        slots: int,
+        again: int | None = None,
+    ) -> int:
+        statement = _REGISTER_NEW if again is None else _REGISTER_AGAIN
         with self._connection.autocommit() as connection:
             row = connection.execute(
-                _REGISTER, (name, address, version, pid, json.dumps(list(queues)), slots, FORMAT)
+                statement, (again, name, address, version, pid, json.dumps(list(queues)), slots, FORMAT)
             ).fetchone()
         assert row is not None  # noqa: S101 - INSERT .. RETURNING of one row
         return int(row[0])

@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 
 from sexton.claims import State
+from sexton.store.postgres.places import in_place
 from sexton.store.postgres.pull import GRANT_COLUMNS, grant_of
 from sexton.store.protocol import Grant, Renewal, Requeued, StopRequests
 
@@ -70,8 +71,11 @@ _STOP_REQUESTS = b"""SELECT (SELECT array_agg(token) FROM claims
   WHERE state = 1 AND worker_id = %(worker)s AND cancel_requested),
  coalesce((SELECT drain_requested FROM workers WHERE worker_id = %(worker)s), false)"""
 
+# What began was begun by somebody, perhaps where the ledger was before it was restored.
 _ORPHANS = f"""SELECT {GRANT_COLUMNS} FROM claims
- WHERE state = 1 AND worker_id = %(worker)s AND token <> ALL (%(known)s::bigint[]) ORDER BY token""".encode()  # noqa: S608 - built from constants
+ WHERE state = 1 AND worker_id = %(worker)s AND token <> ALL (%(known)s::bigint[])
+  AND NOT (at_most_once AND started_at IS NOT NULL) AND EXISTS (SELECT 1 FROM cluster WHERE {in_place()})
+ ORDER BY token""".encode()  # noqa: S608 - built from constants
 
 
 def renew(connection: psycopg.Connection[Any], worker_id: int, tokens: Sequence[int], lease: timedelta) -> Renewal:
@@ -98,6 +102,6 @@ def requeue(connection: psycopg.Connection[Any], limit: int, poison_after: int) 
 
 
 def orphans(connection: psycopg.Connection[Any], worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
-    """Running claims of this worker under other tokens."""
+    """Running claims of this worker under other tokens, but for those that must not run twice and began."""
     rows = connection.execute(_ORPHANS, {"worker": worker_id, "known": list(known)}, prepare=False)
     return tuple(grant_of(row) for row in rows)

@@ -63,6 +63,11 @@ _JUMP_TOKENS = """
 SELECT setval('tokens', greatest(s.last_value, (SELECT coalesce(max(token), 0) FROM runs)) + %(jump)s)
 FROM tokens s
 """
+# Workers of a release that counted their ids: one that starts must not get the id of one that goes on.
+_JUMP_WORKERS = """
+SELECT setval(s.name, nextval(s.name) + %(jump)s) FROM (
+  SELECT pg_get_serial_sequence('workers', 'worker_id')::regclass AS name) s
+"""
 _JUMP_TERM = f"""
 WITH moved AS (
   UPDATE cluster SET term = term + %(jump)s, place = {place_of()}, may_have_run_upto = %(now)s,
@@ -176,6 +181,7 @@ def _settle(store: PostgresConnection, node: str) -> LedgerMoved | None:
             "hold_above": settings.catch_up_hold_above,
         }
         (tokens,) = connection.execute(_JUMP_TOKENS, values).fetchone() or (0,)
+        connection.execute(_JUMP_WORKERS, values)
         connection.execute(_JUMP_TERM, values)
         (due,) = connection.execute(_COUNT_DUE, values).fetchone() or (0,)
         values["all"] = due > settings.catch_up_hold_above

@@ -120,8 +120,19 @@ def nothing() -> None:
 class GrantStore(Protocol):
     """The worker's statements. Every write is conditional on the run's token (invariant 4)."""
 
-    def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
-        """A new worker row; its id."""
+    def register(
+        self,
+        name: str,
+        address: str,
+        version: str,
+        pid: int,
+        queues: Sequence[str],
+        slots: int,
+        again: int | None = None,
+    ) -> int:
+        """A worker's row; its id, which no other worker has or had, not even one that a restored backup lacks (on
+        SQLite, which is restored while nothing runs: that is in the ledger). ``again``: the id that it has already,
+        for a worker whose row a restored ledger may lack."""
         ...
 
     def seen(self, worker_id: int, busy: int, draining: bool) -> None:
@@ -165,5 +176,6 @@ class GrantStore(Protocol):
         ...
 
     def orphans(self, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
-        """Grants to this worker that it does not know of (an answer was lost): to be given back."""
+        """Grants to this worker that it does not know of (an answer was lost): to be given back. Never one that must
+        not run twice and began, whoever began it; none of a ledger that was restored and is not settled yet."""
         ...

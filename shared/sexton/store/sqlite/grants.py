@@ -26,8 +26,10 @@ from sexton.store.sqlite.ruled_queues import RuledQueues, StepPulls, freed_for_o
 from sexton.store.sqlite.slot_groups import trim
 from sexton.store.tables import from_micros, to_micros
 
-_REGISTER = """INSERT INTO workers (name, address, version, pid, queues, slots, job_format, started_at, seen_at)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING worker_id"""
+_REGISTER = """INSERT INTO workers
+ (worker_id, name, address, version, pid, queues, slots, job_format, started_at, seen_at)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT (worker_id) DO UPDATE SET seen_at = excluded.seen_at, stopped_at = NULL RETURNING worker_id"""
 _COUNT_STALE = """INSERT INTO counters (name, value) VALUES ('stale_results', ?)
  ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"""
 
@@ -42,10 +44,19 @@ class SqliteGrants:
 
     # --- the worker's row ---------------------------------------------------------------------------
 
-    def register(self, name: str, address: str, version: str, pid: int, queues: Sequence[str], slots: int) -> int:
+    def register(
+        self,
+        name: str,
+        address: str,
+        version: str,
+        pid: int,
+        queues: Sequence[str],
+        slots: int,
+        again: int | None = None,
+    ) -> int:
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
-            values = (name, address, version, pid, json.dumps(list(queues)), slots, FORMAT, now, now)
+            values = (again, name, address, version, pid, json.dumps(list(queues)), slots, FORMAT, now, now)
             (worker_id,) = connection.execute(_REGISTER, values).fetchone()
         return int(worker_id)
 

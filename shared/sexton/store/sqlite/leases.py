@@ -27,7 +27,8 @@ _END = """UPDATE claims SET state = ?, losses = losses + 1, lease_expires_at = N
 _KEEP_RUN = """INSERT INTO runs (token, job_id, scheduled_at, attempt, revision, worker_id, outcome, error, started_at,
  finished_at, lateness_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _FREE_SLOT = "UPDATE slots SET token = NULL WHERE slot = ? AND token = ?"
-_RUNNING = f"SELECT {GRANT_COLUMNS} FROM claims WHERE state = 1 AND worker_id = ? ORDER BY token"  # noqa: S608 - built from constants
+_UNKNOWN = f"""SELECT {GRANT_COLUMNS} FROM claims
+ WHERE state = 1 AND worker_id = ? AND NOT (at_most_once AND started_at IS NOT NULL) ORDER BY token"""  # noqa: S608 - so
 
 
 def renew(
@@ -102,7 +103,7 @@ def requeue(
 
 
 def orphans(connection: sqlite3.Connection, worker_id: int, known: Sequence[int]) -> tuple[Grant, ...]:
-    """Running claims of this worker under other tokens."""
+    """Running claims of this worker under other tokens, but for those that must not run twice and began."""
     known_tokens = frozenset(known)
-    grants = (grant_of(row) for row in connection.execute(_RUNNING, (worker_id,)))
+    grants = (grant_of(row) for row in connection.execute(_UNKNOWN, (worker_id,)))
     return tuple(grant for grant in grants if grant.token not in known_tokens)
