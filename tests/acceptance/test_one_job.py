@@ -35,7 +35,7 @@ def command(tmp_path: Path) -> CommandLine:
 def test_it_tells_what_clocks_do_to_its_ticks_and_what_each_revision_changed(command: CommandLine) -> None:
     done = command.run("jobs", "bell")
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"schedule  {IN_THE_GAP}  Europe/Berlin" in done.stdout
+    assert f"schedule  {IN_THE_GAP}  Europe/Berlin\n          at 02:30, on the last Sunday" in done.stdout
     assert done.stdout.count("CEST") >= 10
     assert "02:30" in done.stdout.split("Next ticks")[1].split("Newest ticks")[0]
     changes = done.stdout.split("\nChanges\n")[1]

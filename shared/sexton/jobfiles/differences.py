@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from sexton.jobs import JobDefinition
+from sexton.schedule_words import schedule_summary as schedule_summary
 from sexton.secret_texts import HIDDEN, looks_secret, shown_text
 from sexton.settings import format_duration
 from sexton.sizes import size_text
@@ -169,33 +170,3 @@ def _schedule_text(parts: Sequence[Mapping[str, Any]]) -> str:
     listed = [instant for part in parts if "at" in part and "calendar" not in part for instant in part["at"]]
     summary = schedule_summary(parts)
     return summary if all(instant in summary for instant in listed) else "\n".join([summary, *listed])
-
-
-def schedule_summary(parts: Sequence[Mapping[str, Any]]) -> str:
-    """A schedule's canonical parts in a few words: ``0 2 * * *``, ``every 15m``, ``at 3 instants``."""
-    return " + ".join(_part_summary(part) for part in parts)
-
-
-def _part_summary(part: Mapping[str, Any]) -> str:
-    if "cron" in part:
-        return str(part["cron"])
-    if "every_ms" in part:
-        every = f"every {format_duration(timedelta(milliseconds=part['every_ms']))}"
-        return every if part["anchor"] == "1970-01-01T00:00:00Z" else f"{every} from {part['anchor']}"
-    if "calendar" in part:
-        ((unit, every),) = part["calendar"].items()
-        at = part["at"].removesuffix(":00")
-        each = f"every {unit[:-1]}" if every == 1 else f"every {every} {unit}"
-        return f"{each} at {at} from {part['start']}{_month_end_in_words(unit, part)}"
-    instants = part["at"]
-    return f"at {', '.join(instants)}" if len(instants) <= 3 else f"at {len(instants)} instants from {instants[0]}"
-
-
-def _month_end_in_words(unit: str, part: Mapping[str, Any]) -> str:
-    """What becomes of the start's day in shorter months; nothing where every month in question has it."""
-    month, day = part["start"][5:7], int(part["start"][8:])
-    if day <= 28 or unit not in ("months", "years") or (unit == "years" and month != "02"):
-        return ""
-    ordinal = {29: "29th", 30: "30th", 31: "31st"}[day]
-    clamps = part["month_end"] == "clamp"
-    return f", on the last day of months without a {ordinal}" if clamps else f", not in months without a {ordinal}"

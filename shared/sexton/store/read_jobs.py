@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -16,8 +16,8 @@ from sexton.cluster_views import Undecided
 from sexton.errors import NotFound, SextonError
 from sexton.jobs import JobDefinition
 from sexton.schedule_specs import schedule_from_spec
+from sexton.schedule_words import schedule_summary
 from sexton.schedules import Schedule
-from sexton.settings import format_duration
 from sexton.store import tables
 from sexton.store.job_conditions import definition_conditions
 from sexton.store.read_runs import newest_runs
@@ -54,10 +54,8 @@ def schedule_words(parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _part_words(part: Mapping[str, Any]) -> str:
-    if "cron" in part:
-        return str(part["cron"])
-    if "every_ms" in part:
-        return f"every {format_duration(timedelta(milliseconds=part['every_ms']))}"
+    if "cron" in part or "every_ms" in part or "calendar" in part:
+        return schedule_summary([part])
     instants = part["at"]
     return f"at {instants[0]}" if len(instants) == 1 else f"at {len(instants)} instants"
 
@@ -114,6 +112,19 @@ def _job_view(row: Row[Any], now: datetime, runs: tuple[RunView, ...], ticks: in
         last_run=runs[0] if runs else None,
         strip=tuple(State(run.outcome) for run in reversed(runs)),
     )
+
+
+def read_names(connection: Connection, text: str, limit: int) -> tuple[str, ...]:
+    """Names of jobs, not retired, that hold the letters of `text` in their order, case aside: the shortest first."""
+    jobs = tables.jobs.c
+    letters = "%".join(_escaped(letter) for letter in text.lower() if not letter.isspace())
+    found = select(jobs.name).where(jobs.retired_at.is_(None), jobs.name_key.like(f"%{letters}%", escape="/"))
+    ordered = found.order_by(func.length(jobs.name), jobs.name_key).limit(limit)
+    return tuple(connection.execute(ordered).scalars())
+
+
+def _escaped(letter: str) -> str:
+    return f"/{letter}" if letter in "%_/" else letter
 
 
 def read_job_page(connection: Connection, now: datetime, which: JobFilter, offset: int, limit: int) -> JobPage:

@@ -29,7 +29,6 @@ import typer
 
 from sexton.errors import Unreachable
 from sexton_tui.cli.invocation import Invocation, invocation_of
-from sexton_tui.cli.listings.printing import is_coloured_output
 from sexton_tui.cli.output import Output
 
 WATCH_SECONDS = 2.0
@@ -207,6 +206,8 @@ class _Screen:
         self._draw(look, "")
 
     def show_again(self, look: Look, why: str) -> None:
+        from sexton_tui.cli.listings.printing import is_coloured_output
+
         age = max(round(time.monotonic() - look.seconds), 1)
         alarm = f"!! AWAY: {why}; what follows is {age} s old, of {look.at:%H:%M:%S} UTC"
         self._draw(look, f"\x1b[1;31m{alarm}\x1b[0m" if is_coloured_output() else alarm)

@@ -37,13 +37,15 @@ _Changes = Sequence[tuple["HistoryEntry", Sequence["Difference"]]]
 def print_job(store: Store, name: str, output: Output) -> None:
     """Print it. Raises NotFound with near names."""
     detail, now = store.reads.job(name, _TICKS), store.now()
-    columns, rows = _upcoming(store, detail, now)
+    seed = _seed(store, detail)
+    columns, rows = _upcoming(detail, seed, now)
     history = store.reads.history(detail.job.name, _ENTRIES)
     changes = [(entry, changes_of(entry)) for entry in history.entries]
     if output is not Output.TABLE:
-        print_record(_record(detail, rows, changes), output)
+        record = _record(detail, rows, changes)
+        print_record({**record, "schedule_in_words": _in_words(detail, seed) or detail.job.schedule}, output)
         return
-    print_lines(_head(detail))
+    print_lines(_head(detail, _in_words(detail, seed)))
     _print_title("Next ticks")
     if rows:
         print_rows(rows, output, columns)
@@ -63,16 +65,29 @@ def _print_title(title: str) -> None:
     print_lines([line(), line((title, STRONG))], coloured=True)
 
 
-def _upcoming(store: Store, detail: JobDetail, now: datetime) -> tuple[list[Column], list[dict[str, Any]]]:
+def _seed(store: Store, detail: JobDetail) -> str:
+    """What H and jitter hash; of a retired job the name, which is right unless a file said otherwise."""
+    with suppress(Refused):
+        return find_job(store, detail.job.name).hash_seed
+    return detail.definition.hash_seed or detail.job.name
+
+
+def _upcoming(detail: JobDetail, seed: str, now: datetime) -> tuple[list[Column], list[dict[str, Any]]]:
     if not detail.job.next_ticks:
         return [], []
-    with suppress(Refused):  # retired meanwhile
-        seed = find_job(store, detail.job.name).hash_seed
-        return tick_table(ticks_of_job(detail.definition, seed, now), detail.job.next_ticks)
-    return [], []
+    return tick_table(ticks_of_job(detail.definition, seed, now), detail.job.next_ticks)
 
 
-def _head(detail: JobDetail) -> Iterator[Line]:
+def _in_words(detail: JobDetail, seed: str) -> str:
+    """What the schedule's cron expressions mean; empty where it has none."""
+    from sexton.cron_expression import CronExpression
+    from sexton.schedule_words import cron_words
+
+    texts = [str(part["cron"]) for part in detail.definition.schedule_parts if "cron" in part]
+    return "; and ".join(cron_words(CronExpression.parse(text, hash_seed=seed)) for text in texts)
+
+
+def _head(detail: JobDetail, in_words: str) -> Iterator[Line]:
     job, definition = detail.job, detail.definition
     missed = f"{definition.missed.policy.value}, grace {format_duration(definition.missed.grace)}"
     state = (job.state, WARN if job.state != "active" else DIM)
@@ -83,6 +98,7 @@ def _head(detail: JobDetail) -> Iterator[Line]:
         yield line(job.description)
     told = {
         "schedule": f"{job.schedule}  {job.timezone}",
+        "": in_words,
         "target": target_words(definition.target),
         "queue": f"{job.queue}, priority {definition.priority}",
         "overlap": overlap_words(definition),
