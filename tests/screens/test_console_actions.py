@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from sexton.claims import Origin
 from sexton.store import tables
-from sexton_tui.console import app as console_app
+from sexton_tui.console import polling
 from sexton_tui.console.acts import Done
 from sexton_tui.console.app import SextonConsole
 from tests.screens.conftest import Scene, shown, until
@@ -242,7 +242,7 @@ def test_the_action_layer_refuses_what_a_read_only_console_must_not_do(seeded: S
 def test_an_action_whose_answer_does_not_come_has_an_unknown_outcome(
     seeded: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console_app, "READ_WITHIN", 0.3)  # the store's limit
+    monkeypatch.setattr(polling, "READ_WITHIN", 0.3)  # the store's limit
 
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         blocker = sqlite3.connect(seeded.engine.url.database or "", isolation_level=None)

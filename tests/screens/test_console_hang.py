@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
-from sexton_tui.console import app as app_module
+from sexton_tui.console import polling
 from sexton_tui.console.app import ConsoleOptions, SextonConsole
 from tests.screens.conftest import shown, until
 from tests.support import reaper, scene
@@ -43,7 +43,7 @@ def ledger_url(own_postgres_server: PostgresServer) -> Iterator[str]:
 def test_five_keys_are_answered_while_the_database_is_stopped(
     own_postgres_server: PostgresServer, ledger_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app_module, "READ_WITHIN", 3600.0)  # a screen that waited for a read would wait for ever
+    monkeypatch.setattr(polling, "READ_WITHIN", 3600.0)  # a screen that waited for a read would wait for ever
 
     async def scenario() -> None:
         app = SextonConsole(ConsoleOptions(ledger_url))

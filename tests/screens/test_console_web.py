@@ -94,7 +94,6 @@ def test_the_console_works_in_a_browser_and_for_its_own_page_alone(
         async with chromium(profile) as browser, another_server() as foreign:
             tab = await browser.tab()
             await tab.open(console.address)
-            await tab.until(lambda: tab.told("Page.loadEventFired"))
             await tab.call("Input.insertText", text=console.url.partition("token=")[2])
             await tab.press("\r")
             await tab.until(lambda: "sched-2" in tab.drawn())  # the leader
@@ -107,17 +106,16 @@ def test_the_console_works_in_a_browser_and_for_its_own_page_alone(
             assert await tab.evaluate("location.href + document.cookie") == f"{console.address}/"
             assert {re.sub("^ws", "http", url)[: len(console.address)] for url in requests_of(tab)} == {console.address}
             assert tab.told("Runtime.exceptionThrown") == []
-            assert [one for one in tab.told("Log.entryAdded") if one["entry"]["level"] == "error"] == []
+            errors = [one["entry"]["text"] for one in tab.told("Log.entryAdded") if one["entry"]["level"] == "error"]
+            assert [error for error in errors if "401" not in error] == []  # that was the form of the token
             assert seeded.url not in Path(f"/proc/{pid}/cmdline").read_text()
 
             other = await browser.tab()
             await other.open(foreign)  # which gets our cookies: ports do not count for them
-            await other.until(lambda: other.told("Page.loadEventFired"))
             socket_of = f"new WebSocket({json.dumps(console.address.replace('http', 'ws') + '/ws')})"
             outcome = f"new Promise(end => {{ const s = {socket_of}; s.onopen = s.onerror = e => end(e.type) }})"
             assert await other.evaluate(outcome) == "error"
             await other.open(f"{console.address.replace('127.0.0.1', 'attacker.test')}/")
-            await other.until(lambda: len(other.told("Page.loadEventFired")) == 2)
             assert "is not served under that host" in await other.evaluate("document.body.innerText")
             assert len(console.pids()) == 1
 

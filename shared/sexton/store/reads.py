@@ -184,6 +184,11 @@ class LedgerReader:
         with self._connect() as connection:
             return read_jobs.read_job_page(connection, self._now(connection), which or JobFilter(), offset, limit)
 
+    def job_names(self, text: str, limit: int = 20) -> tuple[str, ...]:
+        """Jobs whose names hold the letters of `text` in their order, the shortest names first."""
+        with self._connect() as connection:
+            return read_jobs.read_names(connection, text, limit)
+
     def job(self, name: str, ticks: int = 5) -> JobDetail:
         """One job opened. Raises ``NotFound`` with near names."""
         with self._connect() as connection:

@@ -16,13 +16,14 @@ class ConsoleOptions:
 
     ``kill_leader`` ends the leader's process and says what it did; only who started that process can give it.
     ``is_over`` is asked twice a second and ends the console when it says so. ``actor``: who acts, for the audit log.
-    ``zone``: the one that is called local.
+    ``theme``: one of ``themes.THEMES``. ``zone``: the one that is called local.
     ``clock`` replaces the host's clock in a database that has none (SQLite), for pictures and tests.
     """
 
     database_url: str
     read_only: bool = False
     ascii: bool = False
+    theme: str = "dark"
     kill_leader: Callable[[], str] | None = None
     is_over: Callable[[], bool] | None = None
     title: str = "sexton"

@@ -20,6 +20,7 @@ def console(
     ctx: typer.Context,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer no action.")] = False,
     ascii: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII alone.")] = False,  # noqa: A002 - the option
+    theme: Annotated[str, typer.Option("--theme", metavar="NAME", help="dark, light or contrast.")] = "dark",
     web: Annotated[bool, typer.Option("--web", help="Serve it to browsers, until Ctrl-C or SIGTERM.")] = False,
     host: Annotated[
         str | None, typer.Option("--host", metavar="ADDRESS", help="--web: where to serve; 127.0.0.1 by default.")
@@ -57,6 +58,8 @@ def console(
     ] = False,
 ) -> int:
     """Watch the cluster, and operate it. `?` tells the keys."""
+    from sexton_tui.console.themes import THEMES
+
     given = {
         "host": host,
         "port": port,
@@ -68,6 +71,8 @@ def console(
         "without_tls": without_tls or None,
         "without_token": without_token or None,
     }
+    if theme not in THEMES:
+        raise typer.BadParameter(f"--theme: there is no theme {theme!r}; it is one of {', '.join(THEMES)}")
     chosen = {name: value for name, value in given.items() if value is not None}
     if web:
         return _serve(ctx, _serving(chosen, read_only=read_only, ascii_only=ascii))
@@ -80,7 +85,7 @@ def console(
     from sexton_tui.console.app import ConsoleOptions, run_console
 
     url = checked_database(ctx)
-    return run_console(ConsoleOptions(database_url=url, read_only=read_only, ascii=ascii, actor=actor()))
+    return run_console(ConsoleOptions(database_url=url, read_only=read_only, ascii=ascii, theme=theme, actor=actor()))
 
 
 def _serving(chosen: dict[str, Any], *, read_only: bool, ascii_only: bool) -> Serving:

@@ -55,6 +55,7 @@ _KEYS = (
     ("C", "accept the database's clock after it jumped"),
     ("K", "kill the leader's process (in `sexton up` and `make cluster`)"),
     ("z", "clock readings in UTC, in the zone of this machine, or as distances from now"),
+    ("T", "the next theme: dark, light, of high contrast"),
     ("ctrl+p", "the command palette"),
     ("q", "leave"),
 )

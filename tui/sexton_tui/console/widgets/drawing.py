@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 from textual.content import Content
 
 from sexton_tui.console.core.lines import Line, Span, to_ascii
 
-# Content resolves $variables of the theme; Rich's Text (for DataTable) needs colours of the terminal.
+# Content resolves $variables of the theme; for Rich's Text (of DataTable) ``themes.cell_styles`` does.
 _CONTENT_STYLES = {
     "": "",
     "dim": "$text-muted",
@@ -19,16 +19,6 @@ _CONTENT_STYLES = {
     "bad": "bold $text-error",
     "warning": "bold",  # the banner has the colours
     "alarm": "bold",
-}
-_TEXT_STYLES = {
-    "": "",
-    "dim": "dim",
-    "strong": "bold",
-    "good": "green",
-    "warn": "yellow",
-    "bad": "bold red",
-    "warning": "bold black on yellow",
-    "alarm": "bold white on red",
 }
 
 
@@ -43,7 +33,7 @@ def _line_content(one: Line, ascii_only: bool) -> Content:
     )
 
 
-def text_of(span: Span, *, ascii_only: bool = False) -> Text:
-    """A table's cell."""
+def text_of(span: Span, styles: Mapping[str, str], *, ascii_only: bool = False) -> Text:
+    """A table's cell, in the styles of ``themes.cell_styles``."""
     text = to_ascii(span.text) if ascii_only else span.text
-    return Text(text, style=_TEXT_STYLES[span.style], no_wrap=True, overflow="crop")
+    return Text(text, style=styles[span.style], no_wrap=True, overflow="crop")

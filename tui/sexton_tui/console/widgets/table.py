@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 from textual.widgets import DataTable
@@ -10,6 +10,7 @@ from textual.widgets import DataTable
 from sexton_tui.console.core.lines import Row, Span
 from sexton_tui.console.core.subjects import Subject
 from sexton_tui.console.core.tables import column_widths, keep_place
+from sexton_tui.console.themes import cell_styles
 from sexton_tui.console.view import CursorMoved, OpenAsked
 from sexton_tui.console.widgets.drawing import text_of
 
@@ -36,8 +37,11 @@ class RowTable(DataTable[object]):
         self._reads = reads
         self._widths: list[int] = []
         self._shown: tuple[Row, ...] = ()
+        self._styles: Mapping[str, str] = {}
 
     def on_mount(self) -> None:
+        self._styles = cell_styles(self.app.theme_variables)
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._restyle())
         for title in self._titles:
             self.add_column(title, key=title, width=cell_len(title))
 
@@ -81,6 +85,11 @@ class RowTable(DataTable[object]):
             self._change_rows(rows, keys)
         self._shown = rows
 
+    def _restyle(self) -> None:
+        """Draw what is shown in the new theme's colours."""
+        self._styles = cell_styles(self.app.theme_variables)
+        self._change_rows(self._shown, [row.key for row in self._shown])
+
     def _change_cells(self, rows: tuple[Row, ...]) -> None:
         for old, new in zip(self._shown, rows, strict=True):
             for title, before, after in zip(self._titles, old.cells, new.cells, strict=True):
@@ -97,4 +106,4 @@ class RowTable(DataTable[object]):
             self.scroll_to(y=top, animate=False, immediate=True, force=True)
 
     def _cell(self, cell: Span) -> object:
-        return text_of(cell, ascii_only=self._ascii_only)
+        return text_of(cell, self._styles, ascii_only=self._ascii_only)

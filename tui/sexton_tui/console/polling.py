@@ -1,0 +1,227 @@
+"""How the console reads: once a second, for the visible view alone, and what is told while nothing comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from textual import work
+from textual.app import ScreenStackError
+from textual.css.query import NoMatches
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher, Static
+
+from sexton.cluster_views import Overview
+from sexton.errors import NotFound, SextonError
+from sexton.store import open_store
+from sexton.store.protocol import Store, StoreOptions
+from sexton_tui.console.calls import Calls
+from sexton_tui.console.core.history import LatenessHistory
+from sexton_tui.console.core.leadership import alarm_lines
+from sexton_tui.console.core.lines import ALARM, Line, line
+from sexton_tui.console.core.subjects import Subject
+from sexton_tui.console.core.words import ClockReading, duration
+from sexton_tui.console.opened.screen import OpenedScreen
+from sexton_tui.console.operating import Operating
+from sexton_tui.console.options import ConsoleOptions
+from sexton_tui.console.panes import Pane
+from sexton_tui.console.view import Request, Shown, View
+from sexton_tui.console.widgets.banner import Banner
+from sexton_tui.console.widgets.drawing import content_of
+from sexton_tui.console.widgets.head import Head
+from sexton_tui.console.widgets.tab import Tab
+
+POLL_SECONDS = 1.0
+BACK_OFF_SECONDS = (1.0, 2.0, 4.0, 8.0)
+READ_WITHIN = 3.0
+STALE_AFTER = 3.0
+
+
+def _unless_leaving() -> contextlib.AbstractContextManager[None]:
+    """While the console is left, its widgets go before its timers do: what finds none has nothing to show any more."""
+    return contextlib.suppress(NoMatches, ScreenStackError)
+
+
+class Polling(Operating):
+    """The views, and what keeps them fresh. ``monotonic`` measures the age of what is shown."""
+
+    def __init__(
+        self,
+        options: ConsoleOptions,
+        *,
+        ascii_only: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(options, lambda: self._open(False))
+        self.ascii_only = ascii_only
+        self._monotonic = monotonic
+        self._reads = Calls(lambda: self._open(options.read_only), "console reads")
+        self._history = LatenessHistory()
+        self._reading = ClockReading.UTC
+        self._answered_at: float | None = None
+        self._started_at = monotonic()
+        self._trouble = ""
+        self._offered: tuple[str, Subject | None] | None = None
+
+    def _open(self, read_only: bool) -> Store:
+        return open_store(
+            StoreOptions(
+                self.options.database_url,
+                application="sexton console",
+                answer_within=READ_WITHIN,
+                read_only=read_only,
+                clock=self.options.clock,
+            )
+        )
+
+    @property
+    def main(self) -> Screen[Any]:
+        """The screen of the panes, whatever lies on top of it. Raises ``ScreenStackError`` once it is gone."""
+        if not self.screen_stack:
+            raise ScreenStackError("the console is being left")
+        return self.screen_stack[0]
+
+    @property
+    def pane(self) -> Pane:
+        """The chosen pane."""
+        switcher = self.main.query_one("#panes", ContentSwitcher)
+        return self.main.query_one(f"#{switcher.current}", Pane)
+
+    @property
+    def view(self) -> View:
+        """What is looked at: the topmost opened screen, else the chosen pane."""
+        for screen in reversed(self.screen_stack[1:]):
+            if isinstance(screen, OpenedScreen):
+                return screen
+        return self.pane
+
+    @property
+    def subject(self) -> Subject | None:
+        return self.view.subject
+
+    async def read(self, request: Request) -> Any:
+        try:
+            return await self._reads(request, READ_WITHIN + 1)
+        except TimeoutError:
+            self.say("the database does not answer", is_error=True)
+        except SextonError as error:
+            self.say(str(error), is_error=True)
+        return None
+
+    async def find_jobs(self, text: str, limit: int) -> tuple[str, ...]:
+        """Jobs whose names hold the letters of `text` in their order; none where the database does not answer."""
+        try:
+            return await self._reads(lambda store: store.reads.job_names(text, limit), READ_WITHIN)
+        except (TimeoutError, SextonError):
+            return ()
+
+    # --- polling ----------------------------------------------------------------------------------
+
+    @work(exclusive=True, group="poll", exit_on_error=False)
+    async def poll(self) -> None:
+        """Read and show, once a second; less often while nothing comes back."""
+        failures = 0
+        while True:
+            self._wake.clear()
+            view = self.view
+            request, since = view.request(), self._history.since
+
+            def read(store: Store, since: datetime | None = since, request: Request = request) -> tuple[Overview, Any]:
+                return store.reads.overview(since), _found_or_not(request, store)
+
+            try:
+                overview, data = await self._reads(read, READ_WITHIN + 1)
+            except TimeoutError:
+                failures, self._trouble = failures + 1, "the database does not answer"
+            except SextonError as error:
+                failures, self._trouble = failures + 1, str(error)
+            except Exception as error:  # shown, and tried again: a poll must not end the console
+                failures, self._trouble = failures + 1, f"{type(error).__name__}: {error}"
+            else:
+                failures, self._trouble = 0, ""
+                with _unless_leaving():
+                    self._arrived(overview, view, data)
+            self._tell_age()
+            pause = BACK_OFF_SECONDS[min(failures, len(BACK_OFF_SECONDS)) - 1] if failures else POLL_SECONDS
+            await self._sleep(pause)
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._wake.wait(), seconds)
+        except TimeoutError:
+            return
+
+    def _arrived(self, overview: Overview, view: View, data: Any) -> None:
+        self._answered_at = self._monotonic()
+        self._overview = replace(overview, now=self._reading.now(overview.now, self.options.zone))
+        self._history = self._history.merged(overview)
+        if view.is_mounted and isinstance(data, NotFound):
+            view.show_missing(str(data))
+        elif view.is_mounted:
+            view.show(Shown(self._overview, self._history, self.ascii_only), data)
+        view.remove_class("waiting")
+        for tab in self.main.query(Tab):
+            if tab.pane == "holds":
+                tab.show_mark(f" ({len(overview.proposals)})" if overview.proposals else "")
+        self._offer()
+
+    def _tell_age(self) -> None:
+        with _unless_leaving():
+            self._show_age()
+
+    def _show_age(self) -> None:
+        """The clock, the age of what is shown, and what must not be overlooked: on the panes and on what is open."""
+        now = self._monotonic()
+        age = now - (self._started_at if self._answered_at is None else self._answered_at)
+        is_stale = age > STALE_AFTER or (self._answered_at is None and bool(self._trouble))
+        clock = "UTC"
+        if self._overview is not None and self._answered_at is not None:
+            clock = self._reading.clock(self._overview.now + timedelta(seconds=age))
+        told: list[Line] = []
+        if is_stale:
+            old = (
+                f"stale: {duration(timedelta(seconds=int(age)))} old"
+                if self._answered_at is not None
+                else "no data yet"
+            )
+            told.append(line((f"!! {old}; {self._trouble or 'the database does not answer'}", ALARM)))
+        if self._overview is not None:
+            told += alarm_lines(self._overview)
+        self.main.set_class(is_stale, "stale")
+        self.main.query_one("#clock", Static).update(content_of([line(clock)]))
+        self.main.query_one(Banner).show(told)
+        for screen in self.screen_stack[1:]:
+            if isinstance(screen, OpenedScreen) and screen.is_mounted:
+                screen.set_class(is_stale, "stale")
+                head = screen.query_one(Head)
+                head.show_clock(line(clock))
+                head.show_banner(told)
+
+    def _offer(self) -> None:
+        """Have the footer made anew where other keys are offered; it is empty for a moment."""
+        with _unless_leaving():
+            view = self.view
+            offered = (str(view.id or id(view)), view.subject)
+            if offered != self._offered:
+                self._offered = offered
+                self.refresh_bindings()
+
+    def action_clock_reading(self) -> None:
+        self._reading = self._reading.next
+        if self._overview is not None:
+            self._overview = replace(self._overview, now=self._reading.now(self._overview.now, self.options.zone))
+        self._tell_age()
+        self._wake.set()
+
+
+def _found_or_not(request: Request, store: Store) -> Any:
+    """What was read; the error, where there is nothing to read."""
+    try:
+        return request(store)
+    except NotFound as error:
+        return error
