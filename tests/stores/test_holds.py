@@ -280,7 +280,7 @@ def test_the_second_operator_learns_who_answered_when_and_how(store: Store, ledg
     assert (second.is_done, second.state, second.answered_by) == (False, ProposalState.APPROVED, "ana")
     assert (second.answered_at, second.approved) == (first.answered_at, 5)
     assert len(rows(ledger_url, "claims")) == 5
-    assert rows(ledger_url, "budget")[0].next_at == budget.next_at  # what it drew was given back
+    assert rows(ledger_url, "budget")[0].next_at == budget.next_at  # it drew nothing
     third = store.holds.reject(1, "cyd")
     assert (third.is_done, third.state, third.answered_by) == (False, ProposalState.APPROVED, "ana")
 

@@ -8,18 +8,14 @@ one is lost, all is rolled back. `seq` grows, so that a leader that holds a reco
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from sexton.holds import start_at
 from sexton.resolutions import JobStretch, Resolution, Resolved
-from sexton.settings import settings_from_rows
 from sexton.store.backfill_values import (
     LedgerMoved,
-    available_at,
     backfill_detail,
     first_parts,
     jitter_ms,
@@ -66,19 +62,22 @@ _CLAIM = """
 INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, blocked,
   at_most_once, jitter_ms, reason, term, written_at)
 SELECT j.job_id, t.scheduled_at, t.revision, 3, %(queue)s, %(priority)s, %(overlap)s, coalesce(j.slot, j.job_id),
-  t.available_at, %(blocked)s, %(once)s, t.jitter_ms, %(said)s, c.term, clock_timestamp()
-FROM unnest(%(ticks)s::timestamptz[], %(revisions)s::integer[], %(available)s::timestamptz[], %(jitter)s::integer[])
-    t(scheduled_at, revision, available_at, jitter_ms), jobs j, cluster c
+  greatest(t.earliest, t.start + %(later)s::interval), %(blocked)s, %(once)s, t.jitter_ms, %(said)s, c.term,
+  clock_timestamp()
+FROM unnest(%(ticks)s::timestamptz[], %(revisions)s::integer[], %(starts)s::timestamptz[], %(earliest)s::timestamptz[],
+    %(jitter)s::integer[])
+    t(scheduled_at, revision, start, earliest, jitter_ms), jobs j, cluster c
 WHERE j.job_id = %(job)s AND c.id = 1 ON CONFLICT DO NOTHING
 """
 # As a rerun, but paced, as revision and rules of the job as it is now, and only where the claim is as it was read.
 _OPEN = """
 UPDATE claims c SET state = 0, origin = 3, revision = %(revision)s, queue = %(queue)s, priority = %(priority)s,
-  overlap = %(overlap)s, at_most_once = %(once)s, slot = coalesce(j.slot, j.job_id), available_at = t.available_at,
-  start_by = NULL, blocked = %(blocked)s, retries = 0, losses = 0, token = NULL, worker_id = NULL, granted_at = NULL,
-  lease_expires_at = NULL, started_at = NULL, finished_at = NULL, cancel_requested = false, reason = %(said)s
-FROM unnest(%(ticks)s::timestamptz[], %(available)s::timestamptz[], %(states)s::smallint[], %(attempts)s::integer[])
-    t(scheduled_at, available_at, state, attempt), jobs j
+  overlap = %(overlap)s, at_most_once = %(once)s, slot = coalesce(j.slot, j.job_id),
+  available_at = greatest(t.scheduled_at, t.start + %(later)s::interval), start_by = NULL, blocked = %(blocked)s,
+  retries = 0, losses = 0, token = NULL, worker_id = NULL, granted_at = NULL, lease_expires_at = NULL,
+  started_at = NULL, finished_at = NULL, cancel_requested = false, reason = %(said)s
+FROM unnest(%(ticks)s::timestamptz[], %(starts)s::timestamptz[], %(states)s::smallint[], %(attempts)s::integer[])
+    t(scheduled_at, start, state, attempt), jobs j
 WHERE j.job_id = %(job)s AND c.job_id = %(job)s AND c.scheduled_at = t.scheduled_at AND c.state = t.state
   AND c.attempt = t.attempt
 """
@@ -105,51 +104,25 @@ class PostgresBackfills:
             return open_pause(reading, job_id)
 
     def backfill(self, resolution: Resolution, actor: str, note: str) -> Resolved | None:
-        drawn = draw(self._connection, len(resolution.order))
-        values = claim_values(resolution, drawn.starts, said_of(actor, note))  # packed before any lock is held
+        planned = budget.planned(self._connection, len(resolution.order))
+        values = claim_values(resolution, planned, said_of(actor, note))  # packed before any lock is held
         try:
-            is_paused = self._connection.retrying(
-                lambda: self._backfill(resolution, values, actor, note), "this backfill"
-            )
+            return self._connection.retrying(lambda: self._backfill(resolution, values, actor, note), "this backfill")
         except LedgerMoved:
-            drawn.give_back(self._connection)
             return None
-        return resolved(resolution, drawn.starts, is_paused=is_paused)
 
-    def _backfill(self, resolution: Resolution, values: dict[str, Any], actor: str, note: str) -> bool:
+    def _backfill(self, resolution: Resolution, values: dict[str, Any], actor: str, note: str) -> Resolved:
         with self._connection.transaction(LIMITS) as connection:
             is_paused = _lock(connection, resolution)
-            write_resolution(connection, resolution, {**values, "blocked": is_paused, "actor": actor})
             job_id = resolution.job_id
             connection.execute(_NEW_SEQ, [job_id])
             detail = json.dumps(backfill_detail(resolution, note), ensure_ascii=False)
             connection.execute(_EVENT, [actor, "job.backfilled", job_id, detail])
+            # Under the lock of edits, which draw on the budget under it too: in one order.
             connection.execute(NUMBER, {"job_ids": [job_id], "lock": CHANGES_LOCK})
+            starts = write_resolution(connection, resolution, {**values, "blocked": is_paused, "actor": actor})
             connection.execute(_NOTIFY)
-        return is_paused
-
-
-class Drawn(NamedTuple):
-    """Starts drawn from the catch-up budget."""
-
-    starts: tuple[datetime, ...]
-    rate: float
-
-    def give_back(self, store: PostgresConnection) -> None:
-        """They were certainly not used."""
-        if self.starts:
-            budget.give_back(store, self.starts[0], len(self.starts), self.rate)
-
-
-def draw(store: PostgresConnection, count: int) -> Drawn:
-    """So many starts; before any lock is held, so that no leader waits for the budget."""
-    with store.autocommit() as connection:
-        rows = connection.execute("SELECT key, value FROM settings").fetchall()
-    rate = settings_from_rows(dict(rows)).catch_up_rate
-    if not count:
-        return Drawn((), rate)
-    first = budget.draw(store, count, rate)
-    return Drawn(tuple(start_at(first, number, rate) for number in range(count)), rate)
+        return resolved(resolution, starts, is_paused=is_paused)
 
 
 def _lock(connection: psycopg.Connection[Any], resolution: Resolution) -> bool:
@@ -167,32 +140,37 @@ def _lock(connection: psycopg.Connection[Any], resolution: Resolution) -> bool:
     return bool(job[0])
 
 
-def claim_values(resolution: Resolution, starts: Sequence[datetime], said: str) -> dict[str, Any]:
+def claim_values(resolution: Resolution, planned: budget.PlannedStarts, said: str) -> dict[str, Any]:
     """The new claims and the opened ones as parameters."""
-    available = available_at(resolution, starts)
+    starts = dict(zip(resolution.order, planned.starts, strict=True))
     claims, opened = resolution.claims, resolution.opened
     return {
         "job": resolution.job_id,
         "revision": resolution.newest.revision,
         "said": said,
+        "planned": planned,
         **rules_values(resolution.newest.firing),
         "new": {
             "ticks": arrays.instants([claim.scheduled_at for claim in claims]),
             "revisions": arrays.ints([claim.revision for claim in claims]),
-            "available": arrays.instants([available[claim.scheduled_at] for claim in claims]),
+            "starts": arrays.instants([starts[claim.scheduled_at] for claim in claims]),
+            "earliest": arrays.instants([claim.scheduled_at + claim.jitter for claim in claims]),
             "jitter": arrays.ints([jitter_ms(claim.jitter) for claim in claims]),
         },
         "opened": {
             "ticks": arrays.instants([claim.scheduled_at for claim in opened]),
-            "available": arrays.instants([available[claim.scheduled_at] for claim in opened]),
+            "starts": arrays.instants([starts[claim.scheduled_at] for claim in opened]),
             "states": arrays.small_ints([int(claim.state) for claim in opened]),
             "attempts": arrays.ints([claim.attempt for claim in opened]),
         },
     }
 
 
-def write_resolution(connection: psycopg.Connection[Any], resolution: Resolution, values: dict[str, Any]) -> None:
-    """Write all of it; ``values``: those of ``claim_values``, ``blocked`` and ``actor``.
+def write_resolution(
+    connection: psycopg.Connection[Any], resolution: Resolution, values: dict[str, Any]
+) -> tuple[datetime, ...]:
+    """Write all of it; ``values``: those of ``claim_values``, ``blocked`` and ``actor``. The first and the last start
+    that were drawn from the catch-up budget, if any.
 
     Raises ``LedgerMoved`` where a row is not as it was read; the transaction is then to be rolled back.
     """
@@ -203,10 +181,13 @@ def write_resolution(connection: psycopg.Connection[Any], resolution: Resolution
             if rows:
                 cursor.executemany(statement, [{**row, "actor": values["actor"]} for row in rows])
                 _expect(cursor.rowcount, len(rows))
-    if resolution.claims:
-        _expect(connection.execute(_CLAIM, {**values, **values["new"]}).rowcount, len(resolution.claims))
-    if resolution.opened:
-        _expect(connection.execute(_OPEN, {**values, **values["opened"]}).rowcount, len(resolution.opened))
+    planned: budget.PlannedStarts = values["planned"]
+    later = planned.draw(connection)
+    for statement, kind, claims in ((_CLAIM, "new", resolution.claims), (_OPEN, "opened", resolution.opened)):
+        if claims:
+            found = connection.execute(statement, {**values, **values[kind], "later": later}).rowcount
+            _expect(found, len(claims))
+    return planned.ends(later)
 
 
 def _expect(found: int, expected: int) -> None:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from sexton.claims import OnWorkerLost
-from sexton.holds import ProposalState, start_at
-from sexton.settings import settings_from_rows
+from sexton.holds import ProposalState
 from sexton.store.hold_rules import (
     IS_GAP,
     LAPSED_BY,
@@ -53,8 +52,8 @@ _RETURNING = "RETURNING after, count, answered_at"
 _WINNER = "SELECT state, count, approved, answered_at, answered_by, note FROM proposals WHERE proposal_id = %s"
 # Claims of a proposal that is not a gap's: all of the job's that are held.
 _REOPEN = """
-UPDATE claims c SET state = 0, origin = 2, available_at = t.available_at, start_by = NULL, finished_at = NULL,
-  reason = NULL, blocked = %(blocked)s, slot = coalesce(j.slot, j.job_id)
+UPDATE claims c SET state = 0, origin = 2, available_at = t.available_at + %(later)s::interval, start_by = NULL,
+  finished_at = NULL, reason = NULL, blocked = %(blocked)s, slot = coalesce(j.slot, j.job_id)
 FROM unnest(%(ticks)s::timestamptz[], %(available)s::timestamptz[]) t(scheduled_at, available_at), jobs j
 WHERE j.job_id = %(job)s AND c.job_id = %(job)s AND c.scheduled_at = t.scheduled_at AND c.state = 11
 """
@@ -65,7 +64,7 @@ _CLAIM = """
 INSERT INTO claims (job_id, scheduled_at, revision, origin, queue, priority, overlap, slot, available_at, blocked,
   at_most_once, jitter_ms, term, written_at)
 SELECT j.job_id, t.scheduled_at, p.revision, 2, %(queue)s, %(priority)s, %(overlap)s, coalesce(j.slot, j.job_id),
-  t.available_at, %(blocked)s, %(once)s, t.jitter_ms, c.term, clock_timestamp()
+  t.available_at + %(later)s::interval, %(blocked)s, %(once)s, t.jitter_ms, c.term, clock_timestamp()
 FROM unnest(%(ticks)s::timestamptz[], %(available)s::timestamptz[], %(jitter)s::integer[])
     t(scheduled_at, available_at, jitter_ms), jobs j, proposals p, cluster c
 WHERE j.job_id = %(job)s AND p.proposal_id = %(id)s AND c.id = 1
@@ -111,15 +110,9 @@ class PostgresHolds:
         self._connection = connection
 
     def approve(self, approval: Approval, actor: str) -> HoldAnswer:
-        number, rate = len(approval.ticks), self._rate()
-        first = budget.draw(self._connection, number, rate)
-        starts = [start_at(first, position, rate) for position in range(number)]
-        values = _claim_values(approval, starts)  # packed before any lock is held
-        answer = self._retrying(lambda: self._approve(approval, actor, values))
-        if not answer.is_done:
-            budget.give_back(self._connection, first, number, rate)
-            return answer
-        return replace(answer, first_start=starts[0], last_start=starts[-1])
+        planned = budget.planned(self._connection, len(approval.ticks))
+        values = _claim_values(approval, planned.starts)  # packed before any lock is held
+        return self._retrying(lambda: self._approve(approval, actor, planned, values))
 
     def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
         answer = Answer(proposal_id, ProposalState.REJECTED, actor, note)
@@ -136,7 +129,9 @@ class PostgresHolds:
 
     # --- inside -------------------------------------------------------------------------------------
 
-    def _approve(self, approval: Approval, actor: str, values: dict[str, object]) -> HoldAnswer:
+    def _approve(
+        self, approval: Approval, actor: str, planned: budget.PlannedStarts, values: dict[str, object]
+    ) -> HoldAnswer:
         count, upto = approval.mark
         first, last = ends(approval.ticks)
         seen = {"approved": len(approval.ticks), "first": first, "last": last, "count": count, "upto": upto}
@@ -146,7 +141,8 @@ class PostgresHolds:
             if isinstance(won, HoldAnswer):
                 return won
             arrays.register(connection)
-            of_job = {"id": approval.proposal_id, "job": won.job_id, "blocked": won.is_paused}
+            later = planned.draw(connection)
+            of_job = {"id": approval.proposal_id, "job": won.job_id, "blocked": won.is_paused, "later": later}
             connection.execute(_CLAIM if approval.parts else _REOPEN, {**values, **of_job})
             rest = said_of_rest(actor, approval.note, len(approval.ticks), count)
             if approval.parts:
@@ -156,7 +152,8 @@ class PostgresHolds:
             detail = answer_detail(approval.proposal_id, won.job, count, approval.note, approval.ticks)
             connection.execute(_EVENT, [actor, action_of(answer.state), won.job_id, _json(detail)])
             connection.execute("SELECT pg_notify('sexton_work', '')")
-        return _done(answer, won, len(approval.ticks))
+        first_start, last_start = planned.ends(later)
+        return replace(_done(answer, won, len(approval.ticks)), first_start=first_start, last_start=last_start)
 
     def _close(self, answer: Answer) -> HoldAnswer:
         with self._connection.transaction(LIMITS) as connection:
@@ -175,11 +172,6 @@ class PostgresHolds:
 
     def _retrying(self, attempt: Callable[[], HoldAnswer]) -> HoldAnswer:
         return self._connection.retrying(attempt, "answering this proposal")
-
-    def _rate(self) -> float:
-        with self._connection.autocommit() as connection:
-            rows = connection.execute("SELECT key, value FROM settings").fetchall()
-        return settings_from_rows(dict(rows)).catch_up_rate
 
 
 def _answer(connection: psycopg.Connection[Any], answer: Answer) -> _Won | HoldAnswer:

@@ -30,8 +30,8 @@ from sexton.store.pause_rules import (
     said_of_pause,
     start_by_of,
 )
-from sexton.store.postgres import arrays
-from sexton.store.postgres.backfills import claim_values, draw, write_resolution
+from sexton.store.postgres import arrays, budget
+from sexton.store.postgres.backfills import claim_values, write_resolution
 from sexton.store.postgres.edits import PostgresEdits
 from sexton.store.protocol.edits import ChangeDone, ChangeKind, EditConditions, JobChange
 from sexton.store.protocol.pauses import AllChanged, PauseOfAll
@@ -136,8 +136,8 @@ class PostgresPauses:
     # --- of one -------------------------------------------------------------------------------------
 
     def resume_missed(self, resolution: Resolution, actor: str, *, with_all: bool = False) -> ChangeDone | None:
-        drawn = draw(self._connection, len(resolution.order))
-        values = claim_values(resolution, drawn.starts, said_of_pause(actor))
+        planned = budget.planned(self._connection, len(resolution.order))
+        values = claim_values(resolution, planned, said_of_pause(actor))
         job_id = resolution.job_id
 
         def also(connection: psycopg.Connection[Any], effective_at: Mapping[int, datetime]) -> None:
@@ -153,7 +153,6 @@ class PostgresPauses:
         try:
             (done,) = self._edits.edit_also([change], actor, None, also)
         except LedgerMoved:
-            drawn.give_back(self._connection)
             return None
         return done
 
