@@ -94,6 +94,7 @@ def test_the_console_works_in_a_browser_and_for_its_own_page_alone(
         async with chromium(profile) as browser, another_server() as foreign:
             tab = await browser.tab()
             await tab.open(console.address)
+            await tab.evaluate("document.querySelector('input').focus()")  # it will be, with the first picture
             await tab.call("Input.insertText", text=console.url.partition("token=")[2])
             await tab.press("\r")
             await tab.until(lambda: "sched-2" in tab.drawn())  # the leader

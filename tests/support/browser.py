@@ -59,8 +59,10 @@ class Tab:
         return await self._browser.call(method, self._session, **parameters)
 
     async def open(self, url: str) -> None:
-        """Navigate there, without waiting for what it loads."""
-        await self.call("Page.navigate", url=url)
+        """Navigate there, until the page and what belongs to it are loaded."""
+        loader = (await self.call("Page.navigate", url=url))["loaderId"]
+        loaded = {"name": "load", "loaderId": loader}
+        await self.until(lambda: any(one.items() >= loaded.items() for one in self.told("Page.lifecycleEvent")))
 
     async def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression, once it is settled."""
@@ -118,6 +120,7 @@ class Browser:
         tab = self._tabs[session["sessionId"]] = Tab(self, session["sessionId"], made["targetId"])
         for domain in ("Page", "Runtime", "Network", "Log"):
             await tab.call(f"{domain}.enable")
+        await tab.call("Page.setLifecycleEventsEnabled", enabled=True)
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         await tab.call("Emulation.setDeviceMetricsOverride", **size)
         return tab

@@ -10,7 +10,9 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from typing import Any
 
+from textual.app import App
 from textual.drivers.web_driver import WebDriver
 
 from sexton_tui.actor import actor
@@ -32,7 +34,7 @@ def options_from(environ: Mapping[str, str]) -> ConsoleOptions:
     )
 
 
-def run_in_tab(app: SextonConsole) -> int:
+def run_in_tab(app: App[Any]) -> int:
     """Run it until it is left; its exit code. What went wrong is told on stderr without the values of variables, which
     may be secrets, as Textual would show them."""
     app.driver_class = WebDriver

@@ -24,7 +24,7 @@ HEADERS = {
     "Content-Security-Policy": CONTENT_POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with "no-referrer" a form names no origin, be it its own server's
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
