@@ -59,3 +59,27 @@ class HoldDetail:
         if self.ticks is None:
             return ()
         return self.ticks.newest(limit) if self.hold.order is CatchUpOrder.NEWEST else self.ticks.oldest(limit)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldAnswer:
+    """A proposal after an answer. ``is_done``: this call gave it; else ``state``, ``answered_by`` and ``answered_at``
+    are those of whoever was before, or ``state`` is open: it has grown since it was read.
+
+    ``first_start`` and ``last_start``: when the budget lets the approved ticks start. ``is_paused``: they wait for the
+    job's resume.
+    """
+
+    proposal_id: int
+    job_id: int
+    job: str
+    is_done: bool
+    state: ProposalState
+    count: int
+    approved: int
+    answered_at: datetime | None
+    answered_by: str | None
+    note: str | None
+    first_start: datetime | None = None
+    last_start: datetime | None = None
+    is_paused: bool = False

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from sexton.claims import OnWorkerLost
+from sexton.hold_views import HoldAnswer
 from sexton.holds import ProposalState
 from sexton.store.hold_rules import (
     IS_GAP,
@@ -32,7 +33,7 @@ from sexton.store.hold_rules import (
 )
 from sexton.store.postgres import arrays, budget
 from sexton.store.postgres.edit_routine import LIMITS
-from sexton.store.protocol.holds import Approval, HoldAnswer
+from sexton.store.protocol.holds import Approval
 
 if TYPE_CHECKING:
     from sexton.store.postgres.connection import PostgresConnection

@@ -23,6 +23,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from sexton.hold_views import HoldAnswer
 from sexton.store.protocol.alerts import AlertStore
 from sexton.store.protocol.backfills import BackfillStore
 from sexton.store.protocol.edits import (
@@ -45,7 +46,7 @@ from sexton.store.protocol.grants import (
     StepResult,
     StopRequests,
 )
-from sexton.store.protocol.holds import Approval, HoldAnswer, HoldStore
+from sexton.store.protocol.holds import Approval, HoldStore
 from sexton.store.protocol.operations import (
     DrainAsked,
     OperationStore,

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from sexton.hold_views import HoldAnswer
 from sexton.holds import in_start_order
 
 if TYPE_CHECKING:
     from sexton.hold_views import HoldDetail
-    from sexton.holds import GapPart, HeldTick, ProposalState
+    from sexton.holds import GapPart, HeldTick
     from sexton.job_rules import FiringRules
 
 
@@ -35,30 +36,6 @@ class Approval:
     firing: FiringRules
     parts: tuple[GapPart, ...] = ()
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HoldAnswer:
-    """A proposal after an answer. ``is_done``: this call gave it; else ``state``, ``answered_by`` and ``answered_at``
-    are those of whoever was before, or ``state`` is open: it has grown since it was read.
-
-    ``first_start`` and ``last_start``: when the budget lets the approved ticks start. ``is_paused``: they wait for the
-    job's resume.
-    """
-
-    proposal_id: int
-    job_id: int
-    job: str
-    is_done: bool
-    state: ProposalState
-    count: int
-    approved: int
-    answered_at: datetime | None
-    answered_by: str | None
-    note: str | None
-    first_start: datetime | None = None
-    last_start: datetime | None = None
-    is_paused: bool = False
 
 
 def approval_of(found: HoldDetail, ticks: Sequence[HeldTick], note: str = "") -> Approval:

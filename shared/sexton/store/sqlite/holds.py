@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sexton.claims import OnWorkerLost
+from sexton.hold_views import HoldAnswer
 from sexton.holds import ProposalState, start_at
 from sexton.settings import settings_from_rows
 from sexton.store.hold_rules import (
@@ -22,7 +23,7 @@ from sexton.store.hold_rules import (
     said_of_rest,
 )
 from sexton.store.protocol import Channel
-from sexton.store.protocol.holds import Approval, HoldAnswer
+from sexton.store.protocol.holds import Approval
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
 from sexton.store.sqlite.terms import record_event

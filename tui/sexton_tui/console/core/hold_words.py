@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
-from sexton.hold_views import HoldDetail, HoldView
+from sexton.hold_views import HoldAnswer, HoldDetail, HoldView
 from sexton.holds import HeldTick, ProposalState
 from sexton.missed_reasons import rounded
 from sexton.settings import format_duration
 from sexton_tui.console.core.lines import clean
 from sexton_tui.console.core.words import iso_instant
-
-if TYPE_CHECKING:
-    from sexton.store.protocol import HoldAnswer
 
 _WIDTH = 9
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sexton_tui.console.core.lines import Line
 from sexton_tui.console.opened.screen import LinesScreen
+from sexton_tui.console.view import Shown
 
 
 class HelpScreen(LinesScreen):
@@ -22,3 +23,6 @@ class HelpScreen(LinesScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.show_lines(self._lines)
+
+    def lines_of(self, shown: Shown, data: None) -> list[Line]:
+        return list(self._lines)

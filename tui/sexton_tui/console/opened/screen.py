@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -76,9 +77,9 @@ class LinesScreen(OpenedScreen):
         if data is not None:
             self.show_lines(self.lines_of(shown, data))
 
+    @abstractmethod
     def lines_of(self, shown: Shown, data: Any) -> list[Line]:
         """The page."""
-        raise NotImplementedError
 
     def show_lines(self, lines: Sequence[Line]) -> None:
         """Show these lines; who reads at the end stays at the end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -54,9 +55,9 @@ class Acting(App[None]):
             action, self.subject, read_only=self.options.read_only, can_kill=can_kill, can_undo=bool(self._undos)
         )
 
+    @abstractmethod
     async def read(self, request: Callable[[Store], Any]) -> Any:
         """What was read; None after saying why not."""
-        raise NotImplementedError
 
     async def act(self, act: Act) -> None:
         """Carry out an act and say what became of it."""
