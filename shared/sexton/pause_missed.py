@@ -34,11 +34,10 @@ def plan_pause(stretch: JobStretch, hold_above: int, fired_before: int = 0) -> P
     Where ``fired_before`` and what would fire here come to more than ``hold_above``, all of it is held. Raises what
     the job's schedule raises.
     """
-    records = [skip for skip in stretch.skips if skip.reason == SkipReason.PAUSED and not skip.is_resolved]
-    job = PlannedJob(stretch.job_id, stretch.name, stretch.seq, stretch.after, _pieces(stretch, records))
-    missed = decide_missed(job, stretch.now, cause=Cause.RESUMED)
+    records = _records(stretch)
+    missed = _decided(stretch)
     if fired_before + missed.fired > hold_above:
-        missed = decide_missed(job, stretch.now, cause=Cause.RESUMED, force_hold=True)
+        missed = _decided(stretch, force_hold=True)
     fires = [fire for fire in missed.fires if fire.scheduled_at <= stretch.at]
     reason = "" if missed.decision is None else missed.decision.reason
     held = _held(stretch, records, missed)
@@ -57,6 +56,21 @@ def plan_pause(stretch: JobStretch, hold_above: int, fired_before: int = 0) -> P
         decision=missed.decision if is_whole else None,
     )
     return PausePlan(resolution, len(fires), sum(one.count for one in held), reason)
+
+
+def would_fire(stretch: JobStretch) -> int:
+    """How many ticks would fire by the job's policy, if nothing held them. Raises what the job's schedule raises."""
+    return _decided(stretch).fired
+
+
+def _records(stretch: JobStretch) -> list[SkipFound]:
+    return [skip for skip in stretch.skips if skip.reason == SkipReason.PAUSED and not skip.is_resolved]
+
+
+def _decided(stretch: JobStretch, *, force_hold: bool = False) -> MissedPlan:
+    pieces = _pieces(stretch, _records(stretch))
+    job = PlannedJob(stretch.job_id, stretch.name, stretch.seq, stretch.after, pieces)
+    return decide_missed(job, stretch.now, cause=Cause.RESUMED, force_hold=force_hold)
 
 
 def _pieces(stretch: JobStretch, records: list[SkipFound]) -> tuple[RevisionInForce, ...]:

@@ -13,7 +13,7 @@ from sexton.decisions import SkipReason
 from sexton.errors import NotFound, Refused
 from sexton.job_rules import MissedPolicy, MissedRules
 from sexton.store.protocol import ChangeDone, ChangeKind, JobChange, JobRow, Store
-from sexton.store.resuming import resume_missed, skip_tick, unskip_tick
+from sexton.store.resuming import resume_missed, resume_together, skip_tick, unskip_tick
 from tests.support.leader_scene import MINUTE, SECOND, create, definition, lead, read, rows, set_columns
 from tests.support.past_jobs import claims_of, decide, differences, minutes_after, old_job, skip
 
@@ -102,15 +102,25 @@ def test_more_than_hold_above_is_held_whatever_the_policy(store: Store, ledger_u
     assert differences(store) == []
 
 
-def test_what_one_request_fires_of_several_jobs_counts_together(store: Store, ledger_url: str) -> None:
+@pytest.mark.parametrize("hold_above", [5, 6])
+def test_what_one_request_would_fire_of_several_jobs_is_held_of_all_or_of_none(
+    store: Store, ledger_url: str, hold_above: int
+) -> None:
     term = lead(store)
-    store.edits.set_setting("catch_up.hold_above", "5", "ana")
+    store.edits.set_setting("catch_up.hold_above", str(hold_above), "ana")
     rules = missed(MissedPolicy.ALL, max=3)
     jobs = [paused_job(store, ledger_url, term, name=name, missed=rules) for name in ("one", "two")]
-    first = resume_missed(store, jobs[0].job_id, "ana")
-    second = resume_missed(store, jobs[1].job_id, "ana", fired_before=first.fired)
-    assert (first.fired, second.fired, second.held) == (3, 0, 3)
+    resumed = resume_together(store, [job.job_id for job in jobs], "ana")
+    each = (0, 3) if hold_above == 5 else (3, 0)
+    assert [(one.fired, one.held) for one in resumed] == [each, each]
     assert differences(store) == []
+
+
+def test_where_one_of_several_is_not_paused_none_is_resumed(store: Store, ledger_url: str) -> None:
+    job = paused_job(store, ledger_url, lead(store))
+    with pytest.raises(Refused, match="is not paused"):
+        resume_together(store, [job.job_id, job.job_id + 1], "ana")
+    assert store.edits.current_jobs()[0].is_paused
 
 
 def test_what_nobody_recorded_in_a_pause_is_left_to_the_leader(store: Store, ledger_url: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sexton.errors import OtherInputs, Refused
 from sexton.inputs import are_same, own_inputs
-from sexton.pause_missed import plan_pause
+from sexton.pause_missed import plan_pause, would_fire
 from sexton.resolutions import JobStretch
 from sexton.skip_ahead import AheadPlan, plan_naming, plan_unnaming
 from sexton.store.protocol import ChangeDone, Store
@@ -30,6 +30,24 @@ class ResumedMissed:
     reason: str
 
 
+def resume_together(
+    store: Store, job_ids: Sequence[int], actor: str, *, with_all: bool = False
+) -> tuple[ResumedMissed, ...]:
+    """Resume these paused jobs in order, in one request: what would fire of all is counted before the first of them is
+    resumed, and is held of all where it is more than ``catch_up.hold_above``.
+
+    Raises what ``resume_missed`` does; where one is not paused at the begin, none is resumed.
+    """
+    hold_above = store.edits.settings().catch_up_hold_above
+    counts = [would_fire(_paused(store, job_id)) for job_id in job_ids]
+    fired = hold_above if sum(counts) > hold_above else 0  # as if as many had fired: then every further one is held
+    resumed = []
+    for job_id in job_ids:
+        resumed.append(resume_missed(store, job_id, actor, fired_before=fired, with_all=with_all))
+        fired += resumed[-1].fired
+    return tuple(resumed)
+
+
 def resume_missed(
     store: Store, job_id: int, actor: str, *, fired_before: int = 0, with_all: bool = False
 ) -> ResumedMissed:
@@ -40,15 +58,19 @@ def resume_missed(
     """
     hold_above = store.edits.settings().catch_up_hold_above
     for _ in range(_TRIES):
-        since = store.backfills.pause_of(job_id)
-        if since is None:
-            raise Refused(f"the job with id {job_id} is not paused", hint="there is nothing to resume")
-        stretch = _checked(store.backfills.stretch(job_id, since, max(since, store.now()), _MOST_RECORDS))
-        plan = plan_pause(stretch, hold_above, fired_before)
+        plan = plan_pause(_paused(store, job_id), hold_above, fired_before)
         done = store.pauses.resume_missed(plan.resolution, actor, with_all=with_all)
         if done is not None:
             return ResumedMissed(done, plan.fired, plan.held, plan.reason)
     raise Refused(f"the job with id {job_id} changed through {_TRIES} tries to resume it", hint="try again")
+
+
+def _paused(store: Store, job_id: int) -> JobStretch:
+    """The job's pause up to now."""
+    since = store.backfills.pause_of(job_id)
+    if since is None:
+        raise Refused(f"the job with id {job_id} is not paused", hint="there is nothing to resume")
+    return _checked(store.backfills.stretch(job_id, since, max(since, store.now()), _MOST_RECORDS))
 
 
 def skip_tick(store: Store, job_id: int, tick: datetime | None, actor: str, why: str) -> tuple[AheadPlan, ChangeDone]:

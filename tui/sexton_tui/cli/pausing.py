@@ -154,14 +154,10 @@ def _resume_all(store: Store, output: Output, *, run_missed: bool) -> None:
     print(f"{counted(len(done.jobs) + len(missed), 'job')} resumed{own if left else ''}")
 
 
-def _run_missed(store: Store, job_ids: Sequence[int], *, with_all: bool) -> list[ResumedMissed]:
-    from sexton.store.resuming import resume_missed
+def _run_missed(store: Store, job_ids: Sequence[int], *, with_all: bool) -> Sequence[ResumedMissed]:
+    from sexton.store.resuming import resume_together
 
-    resumed: list[ResumedMissed] = []
-    for job_id in job_ids:
-        fired = sum(one.fired for one in resumed)
-        resumed.append(resume_missed(store, job_id, actor(), fired_before=fired, with_all=with_all))
-    return resumed
+    return resume_together(store, job_ids, actor(), with_all=with_all)
 
 
 def _say_missed(resumed: Sequence[ResumedMissed], output: Output) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sexton.errors import Refused
 from sexton.store.protocol import ChangeKind, JobChange, Store
-from sexton.store.resuming import resume_missed
+from sexton.store.resuming import resume_missed, resume_together
 from sexton_tui.console.acts import Act, Done, Undo
 from sexton_tui.console.core.words import plural
 
@@ -81,10 +81,8 @@ def resume_all(actor: str, *, run_missed: bool = False) -> Act:
         if store.pauses.pause_of_all() is None:
             raise Refused("the jobs are not paused as a whole", hint="r resumes the one under the cursor")
         paused = store.pauses.paused_with_all() if run_missed else ()
-        fired = held = 0
-        for job_id in paused:
-            one = resume_missed(store, job_id, actor, fired_before=fired, with_all=True)
-            fired, held = fired + one.fired, held + one.held
+        resumed = resume_together(store, paused, actor, with_all=True)
+        fired, held = sum(one.fired for one in resumed), sum(one.held for one in resumed)
         done = store.pauses.resume_all(actor)
         missed = f"; {plural(fired, 'missed tick')} to run, {plural(held, 'tick')} held" if run_missed else ""
         return Done(f"{plural(len(done.jobs) + len(paused), 'job')} resumed{missed}")
