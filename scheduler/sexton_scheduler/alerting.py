@@ -4,18 +4,20 @@
 * ``Teller`` and ``Beacon`` have a thread each, for a webhook may take its time: scheduling never waits for them. A
   delivery is taken under a lease longer than it may last; it fails, is put off, and is tried again for as long as the
   alert is open. Told once, but for a node that dies between telling and writing that down: then once more.
+* A call, and a command, has one limit for the whole of it, whatever the other side does: no receiver stops the others.
 * No log holds an address, an argument or an answer: they may be secrets.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +28,7 @@ from sexton.alerts import alert_changes, retry_delay
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
 from sexton.store.protocol import Store
+from sexton_scheduler import alert_command
 from sexton_scheduler.housekeeping import Duty, Housekeeper
 from sexton_scheduler.node_state import NodeState
 
@@ -33,6 +36,8 @@ LOOK_EVERY = timedelta(seconds=5)
 TELL_EVERY = 1.0
 HTTP_SECONDS = 10.0
 COMMAND_SECONDS = 30.0
+_ENDING_SECONDS = 10.0  # what ends a command has so long for it
+COMMAND_RUNNER = (sys.executable, "-I", "-S", alert_command.__file__)  # a program of its own
 LEASE = timedelta(seconds=2 * COMMAND_SECONDS)
 FRESH_SECONDS = 30.0  # a leader whose loop has not looked for so long gives no sign of life
 _log = structlog.get_logger("sexton.scheduler")
@@ -44,7 +49,9 @@ def watch_duty(settings: AlertSettings) -> Duty:
 
 
 def watch(keeper: Housekeeper, settings: AlertSettings) -> int:
-    """Look, if this node has the turn, and raise and close alerts; how many changed. Not by a clock in doubt."""
+    """Look, if this node has the turn, and raise, reword and close alerts; how many were raised or closed.
+
+    Not by a clock in doubt."""
     if keeper.state.view.clock_jump is not None:
         return 0
     store = keeper.store.alerts
@@ -62,6 +69,8 @@ def watch(keeper: Housekeeper, settings: AlertSettings) -> int:
         if store.recover(kind, job_id, turn):
             changed += 1
             _log.info("alert.recovered", kind=kind.value, job_id=job_id or None)
+    for condition in changes.reworded:
+        store.reword(condition, turn)
     return changed
 
 
@@ -142,7 +151,10 @@ class Beacon:
 
     def step(self) -> None:
         """One call; a failure is said once, and counted until a call is answered."""
-        error = self._call()
+        try:
+            error = self._call()
+        except Exception as fault:  # of whatever kind: the next call is made
+            error = type(fault).__name__
         if error is None:
             if self.failed:
                 _log.info("heartbeat_url.answered", failed=self.failed)
@@ -185,43 +197,66 @@ def deliver_by(settings: AlertSettings) -> Deliver:
 
 
 def call_url(url: str, message: dict[str, Any] | None = None) -> str | None:
-    """POST the message, or GET where there is none; None for any answer from 200 to 299. Redirects are not followed."""
+    """POST the message, or GET where there is none; None for any answer from 200 to 299. Redirects are not followed.
+
+    Returns within ``HTTP_SECONDS``, also from a server that sends its answer byte by byte.
+    """
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(_called(url, message))
+    finally:
+        loop.close()  # and does not wait for a name that is still being looked up
+
+
+async def _called(url: str, message: dict[str, Any] | None) -> str | None:
     import httpx  # here: most nodes tell nobody, and it takes long to load
 
     try:
-        with httpx.Client(timeout=HTTP_SECONDS, follow_redirects=False) as client:
-            # The answer's body is nobody's business, and may be endless.
-            request = client.build_request("GET" if message is None else "POST", url, json=message)
-            answer = client.send(request, stream=True)
-            answer.close()
+        client = httpx.AsyncClient(timeout=None, follow_redirects=False)  # noqa: S113 - the whole has one
+        request = client.build_request("GET" if message is None else "POST", url, json=message)
+        async with asyncio.timeout(HTTP_SECONDS), client:
+            answer = await client.send(request, stream=True)  # its body is nobody's business, and may be endless
+            await answer.aclose()
+            return None if answer.is_success else f"answered {answer.status_code}"
+    except TimeoutError:
+        return f"no answer within {HTTP_SECONDS:g} s"
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         return type(error).__name__  # its text may hold the address
-    return None if answer.is_success else f"answered {answer.status_code}"
 
 
 def run_command(command: tuple[str, ...], message: dict[str, Any]) -> str | None:
     """Run the command without a shell, the message as one line of JSON on its stdin; None where it exits with 0.
 
-    It has the node's environment without Sexton's own variables, which may hold a password, and half a minute.
+    It has the node's environment without Sexton's own variables, which may hold a password, and half a minute. What it
+    started has ended when this returns, and ends with this process: see ``alert_command``.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SEXTON_")}
+    runner = [*COMMAND_RUNNER, str(COMMAND_SECONDS), *command]
+    line = json.dumps(message, ensure_ascii=False).encode() + b"\n"
     try:
-        process = subprocess.Popen(
-            list(command),
+        with subprocess.Popen(
+            runner,
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
             start_new_session=True,
-        )
+        ) as process:
+            return _said_by(process, line)
     except OSError as error:
         return f"the command cannot be started ({error.strerror})"
-    text = json.dumps(message, ensure_ascii=False).encode() + b"\n"
+
+
+def _said_by(process: subprocess.Popen[bytes], line: bytes) -> str | None:
+    """Its input stays open meanwhile: the end of it would be the end of this node."""
+    assert process.stdin is not None  # noqa: S101 - both are pipes
+    assert process.stdout is not None  # noqa: S101 - both are pipes
     try:
-        process.communicate(text, timeout=COMMAND_SECONDS)
+        process.stdin.write(line)
+        process.stdin.flush()
+        code = process.wait(COMMAND_SECONDS + _ENDING_SECONDS)
     except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return f"the command was ended after {COMMAND_SECONDS:g} s"
-    return None if process.returncode == 0 else f"the command exited with code {process.returncode}"
+        process.kill()
+        return "the command could not be ended"
+    said = process.stdout.read().decode(errors="replace")
+    return said or (None if code == 0 else "the command was ended from outside")

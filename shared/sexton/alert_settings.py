@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from sexton.errors import InvalidSetting
 from sexton.settings import parse_duration
 
-_ADDRESS = re.compile(r"https?://[^/\s?#]+[^\s]*")
+_ADDRESS = re.compile(r"https?://[^/\s?#]+[^\s]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,13 @@ def alert_environment(settings: AlertSettings) -> dict[str, str]:
 def _address(value: object) -> str:
     if not isinstance(value, str) or not _ADDRESS.fullmatch(value.strip()):
         raise ValueError("is not an address; write https://HOST/PATH")
+    try:
+        parts = urlsplit(value.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError:  # its text quotes the address
+        raise ValueError("has a host or port that cannot be; write https://HOST:PORT/PATH") from None
+    if not host:
+        raise ValueError("names no host; write https://HOST/PATH")
     return value.strip()
 
 

@@ -1,8 +1,11 @@
 """What is wrong enough to tell somebody: signs read off the ledger in, conditions and changes of alerts out. Pure.
 
-* A condition is *raised* when a look finds it, and *recovers* when a later look does not; each is told once.
-* More than ``CROWD`` jobs with the same trouble are one alert of the cluster: an outage is not a storm.
+* A condition is *raised* when a look finds it, and *recovers* when a later look does not; each is told once. While it
+  lasts its sentence is kept up to date.
+* More than ``CROWD`` jobs with the same trouble are one alert of the cluster: an outage is not a storm. Nor is its end:
+  the crowd lasts until ``REST`` are left, which are then told one by one.
 * A tick that will not run any more stays what it is: its alert recovers with the job's next run.
+* A job's trouble that comes back within ``DAMPED`` of telling its end is told when that has passed.
 """
 
 from __future__ import annotations
@@ -18,8 +21,11 @@ from sexton.settings import format_duration
 
 CLUSTER = 0
 """In place of a job's number: the alert is the cluster's, or of many jobs at once."""
-CROWD = 20
+CROWD, REST = 20, 5
 _NAMED = 5
+DAMPED = timedelta(minutes=10)
+MISSED_WITHIN = timedelta(minutes=50)
+"""A longer ``alert: {late}`` is cut to this for ticks that will not run: decisions are looked at for an hour."""
 FIRST_DELAY, LONGEST_DELAY = timedelta(seconds=5), timedelta(minutes=10)
 LONGEST_ERROR = 500
 
@@ -67,14 +73,17 @@ class WaitingTicks:
 
 @dataclass(frozen=True, slots=True)
 class MissedTicks:
-    """Ticks of a job that were decided not to run, since when it has not run."""
+    """Ticks of a job that were decided not to run, and were not merged into one that does, as the newest decision says;
+    the job has not run since. ``due_at``: of the oldest tick that is known to be among all those since its last run."""
 
     job_id: int
     job: str
     upto: datetime
+    due_at: datetime
     count: int
     reason: str
     decided_at: datetime
+    rules: AlertRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,7 @@ class OpenAlert:
     job_id: int
     has_run_since: bool = False
     is_moot: bool = False
+    sentence: str = ""
 
     @property
     def key(self) -> tuple[AlertKind, int]:
@@ -144,10 +154,11 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class AlertChanges:
-    """What to raise, and which open alerts have recovered."""
+    """What to raise, which open alerts have recovered, and whose sentence is another by now."""
 
     raised: tuple[Condition, ...]
     recovered: tuple[tuple[AlertKind, int], ...]
+    reworded: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +185,7 @@ class DueAlert:
             "job": self.job,
             "owner": self.owner,
             "tick": _iso(self.tick),
-            "sentence": self.sentence,
+            "sentence": self.sentence if self.recovered_at is None else self._end(self.recovered_at),
             "since": _iso(self.since),
             "recovered_at": _iso(self.recovered_at),
             "cluster": self.cluster_id,
@@ -182,6 +193,9 @@ class DueAlert:
             "episode": self.episode,
             "attempt": self.attempt,
         }
+
+    def _end(self, at: datetime) -> str:
+        return f"over, after {_lasting(at - self.since)}: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +219,12 @@ class AlertView:
         return self.recovered_at is None
 
 
+def trial_message(cluster_id: str, node: str, at: datetime) -> dict[str, Any]:
+    """What `sexton alerts test` tells: a message with all keys of the others, that no alert is behind."""
+    one = DueAlert(AlertKind.LATE, CLUSTER, 0, 1, at, None, "", None, None, "", cluster_id)
+    return one.message(node) | {"kind": "test", "sentence": f"a test of alerts, sent from {node}: nothing is wrong"}
+
+
 def retry_delay(attempt: int) -> timedelta:
     """How long to wait after the n-th attempt, the first being 1, has failed."""
     return min(FIRST_DELAY * (1 << min(attempt - 1, 10)), LONGEST_DELAY)
@@ -213,12 +233,13 @@ def retry_delay(attempt: int) -> timedelta:
 def alert_changes(signs: Signs, watched_for: timedelta, no_leader_after: timedelta) -> AlertChanges:
     """What a look changes. ``watched_for``: for how long who looks has reached the database without a break."""
     found = conditions(signs, watched_for, no_leader_after)
-    is_open = {one.key for one in signs.open_alerts}
+    is_open = {one.key: one for one in signs.open_alerts}
     told = _without_crowds(found, is_open)
-    still = {one.key for one in told} | ({one.key for one in found} & is_open)
+    still = {one.key for one in told}
     raised = tuple(one for one in told if one.key not in is_open)
     ended = (one.key for one in signs.open_alerts if one.key not in still and _has_ended(one))
-    return AlertChanges(raised, tuple(ended))
+    reworded = (one for one in told if one.key in is_open and one.sentence != is_open[one.key].sentence)
+    return AlertChanges(raised, tuple(ended), tuple(reworded))
 
 
 def conditions(signs: Signs, watched_for: timedelta, no_leader_after: timedelta) -> tuple[Condition, ...]:
@@ -273,6 +294,8 @@ def _late(signs: Signs) -> list[Condition]:
         return []
     late: dict[int, Condition] = {}
     for one in signs.missed:
+        if one.rules.late is not None and signs.now - one.due_at <= min(one.rules.late, MISSED_WITHIN):
+            continue
         what = "a tick" if one.count == 1 else f"{one.count} ticks"
         sentence = f"job {one.job}: {what} up to {_iso(one.upto)} did not run: {one.reason}"
         late[one.job_id] = Condition(AlertKind.LATE, one.job_id, one.decided_at, sentence, one.upto, one.job)
@@ -289,7 +312,7 @@ def _is_late(one: WaitingTicks, now: datetime) -> bool:
 
 
 def _late_condition(one: WaitingTicks, now: datetime) -> Condition:
-    waited = format_duration(timedelta(seconds=(now - one.due_at) // timedelta(seconds=1)))
+    waited = _lasting(now - one.due_at)
     more = "" if one.count == 1 else f", the oldest of {one.count}"
     sentence = f"job {one.job}: tick {_iso(one.tick)} has not started {waited} after it fell due{more}"
     return Condition(AlertKind.LATE, one.job_id, one.due_at, sentence, one.tick, one.job)
@@ -324,23 +347,43 @@ def _quarantined(one: Quarantine) -> Condition:
 
 
 def _without_crowds(found: Sequence[Condition], is_open: Collection[tuple[AlertKind, int]]) -> list[Condition]:
-    """Where more than ``CROWD`` jobs have the same trouble, those not told of yet are one condition."""
+    """Where more than ``CROWD`` jobs have the same trouble, those not told of yet are one condition, until ``REST``
+    are left."""
     told: list[Condition] = []
     for kind in AlertKind:
         of_kind = [one for one in found if one.kind is kind]
         jobs = [one for one in of_kind if one.job_id != CLUSTER]
-        if len(jobs) <= CROWD:
+        if len(jobs) <= (REST if _is_of_jobs(kind) and (kind, CLUSTER) in is_open else CROWD):
             told += of_kind
             continue
         told += [one for one in of_kind if one.key in is_open]
         names = ", ".join(sorted(one.job for one in jobs)[:_NAMED])
-        sentence = f"{len(jobs)} jobs are {kind.value}: {names}, ...; `sexton status` shows more"
+        sentence = f"{len(jobs)} jobs are {kind.value}: {names}, ...; `sexton alerts` lists them"
         told.append(Condition(kind, CLUSTER, min(one.since for one in jobs), sentence))
     return told
 
 
+def in_crowds(signs: Signs, limit: int) -> tuple[Condition, ...]:
+    """The jobs in trouble now that no alert of their own tells of, for an open one tells of many; by kind and name."""
+    is_open = {one.key for one in signs.open_alerts}
+    kinds = {kind for kind in AlertKind if _is_of_jobs(kind) and (kind, CLUSTER) in is_open}
+    found = conditions(signs, timedelta(0), timedelta.max) if kinds else ()
+    hidden = [one for one in found if one.kind in kinds and one.key not in is_open and one.job_id != CLUSTER]
+    return tuple(sorted(hidden, key=lambda one: (one.kind.value, one.job))[:limit])
+
+
+def _is_of_jobs(kind: AlertKind) -> bool:
+    return kind in (AlertKind.LATE, AlertKind.FAILING, AlertKind.HELD, AlertKind.QUARANTINED)
+
+
 def _has_ended(one: OpenAlert) -> bool:
     return one.kind is not AlertKind.LATE or one.job_id == CLUSTER or one.has_run_since or one.is_moot
+
+
+def _lasting(span: timedelta) -> str:
+    """In seconds at first, then in minutes: a sentence that is kept up to date does not change with each look."""
+    unit = timedelta(seconds=1) if span < timedelta(minutes=2) else timedelta(minutes=1)
+    return format_duration(span // unit * unit)
 
 
 def _seconds(instant: datetime) -> datetime:

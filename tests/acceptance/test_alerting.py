@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,7 +26,7 @@ from sexton.terms import Confirmation
 from sexton_scheduler import alerting
 from sexton_scheduler.alerting import Beacon, Teller, call_url, deliver_by, run_command
 from sexton_scheduler.node_state import Leading, NodeState, NodeView
-from tests.support.alert_receiver import AlertReceiver
+from tests.support.alert_receiver import AlertReceiver, dripping
 from tests.support.command_line import CommandLine
 from tests.support.ledgers import make_ledger
 from tests.support.processes import ProcessGroup
@@ -136,7 +137,7 @@ def test_a_command_gets_the_message_on_its_standard_input_and_no_shell_reads_it(
     messages = [json.loads(line) for line in told.read_text().splitlines()]
     assert [(message["state"], message["sentence"]) for message in messages] == [
         ("open", "no node leads"),
-        ("recovered", "no node leads"),
+        ("recovered", "over, after 0s: no node leads"),
     ]
     assert messages[0]["since"] == messages[1]["since"]
     assert (messages[0]["job"], messages[0]["node"], messages[0]["recovered_at"]) == (None, "n1", None)
@@ -153,12 +154,49 @@ def test_who_cannot_be_told_is_tried_again_and_the_log_says_why_without_secrets(
     assert (view.told_at, view.error, view.attempts) == (None, "ConnectError", 1)
 
 
-def test_a_command_that_hangs_or_fails_is_told_in_a_few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_fails_is_told_in_a_few_words() -> None:
     message: dict[str, Any] = {"kind": "late"}
     assert run_command(("false",), message) == "the command exited with code 1"
     assert run_command(("/nonexistent/hidden",), message) == "the command cannot be started (No such file or directory)"
-    monkeypatch.setattr(alerting, "COMMAND_SECONDS", 0.2)
-    assert run_command(("sh", "-c", "sleep 1000; :"), message) == "the command was ended after 0.2 s"
+
+
+LEAVES_OTHERS = 'sleep 1000 & echo $! >> "$0"; setsid sleep 1000 & echo $! >> "$0"; echo end >> "$0"; sleep 1000'
+
+
+def are_gone(pids: Path) -> bool:
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids.read_text().split()[:-1])
+
+
+def test_what_a_command_starts_ends_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a session of its own."""
+    pids = tmp_path / "pids"
+    pids.touch()
+    monkeypatch.setattr(alerting, "COMMAND_SECONDS", 3)
+    assert run_command(("sh", "-c", LEAVES_OTHERS, str(pids)), {}) == "the command was ended after 3 s"
+    assert pids.read_text().endswith("end\n")
+    assert are_gone(pids)
+
+
+def test_what_a_command_starts_ends_with_its_node(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    pids.touch()
+    runner = (*alerting.COMMAND_RUNNER, "1000", "sh", "-c", LEAVES_OTHERS, str(pids))
+    with subprocess.Popen(runner, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"{}\n")
+        process.stdin.flush()
+        eventually(lambda: pids.read_text().endswith("end\n"), within=LIMIT, what="all is started")
+        process.stdin.close()  # as the kernel does when the node dies
+        process.wait(LIMIT)
+    assert are_gone(pids)
+
+
+def test_a_receiver_whose_answer_never_ends_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is that of the whole, not of each read."""
+    monkeypatch.setattr(alerting, "HTTP_SECONDS", 0.3)
+    with dripping() as address:
+        assert call_url(address, {}) == "no answer within 0.3 s"
+        assert call_url(address) == "no answer within 0.3 s"
 
 
 def test_an_answer_that_is_no_success_is_none() -> None:
@@ -218,4 +256,8 @@ def test_alerts_are_listed_and_status_names_them(sqlite_store: Store, sqlite_url
     assert (row["state"], row["kind"], row["job"], row["sentence"]) == ("open", "no_leader", None, "no node leads")
     recover_it(sqlite_store)
     assert line.run("alerts", "--database", sqlite_url).returncode == 0
+    assert line.run("alerts", "test", "--database", sqlite_url).returncode == 1
+    tells = {"SEXTON_ALERT_COMMAND": f"tee '{tmp_path}/told'"}
+    assert "told  yes" in line.run("alerts", "test", "--database", sqlite_url, env=tells).stdout
+    assert json.loads((tmp_path / "told").read_text())["kind"] == "test"
     assert json.loads(line.run("alerts", "--open", "--database", sqlite_url, "--output", "json").stdout) == []

@@ -154,6 +154,47 @@ def test_one_that_recovers_while_it_is_told_is_told_as_recovered_afterwards(stor
     assert recovery.recovered_at is not None
 
 
+def test_a_job_that_comes_back_soon_after_its_end_was_told_is_told_later(store: Store, ledger_url: str) -> None:
+    """A job that flaps is no storm. The cluster's own troubles are told at once, and so is what was never told."""
+
+    def told() -> list[tuple[AlertKind, bool]]:
+        found = []
+        while (due := store.alerts.take_delivery(MINUTE)) is not None:
+            store.alerts.settle(due)
+            found.append((due.kind, due.recovered_at is not None))
+        return found
+
+    flapping = Condition(AlertKind.FAILING, 7, store.now(), "job flap failed")
+    for condition in (flapping, no_leader(store)):
+        assert store.alerts.raise_alert(condition, turn(store))
+    assert told() == [(AlertKind.FAILING, False), (AlertKind.NO_LEADER, False)]
+    for condition in (flapping, no_leader(store)):
+        assert store.alerts.recover(*condition.key, turn(store))
+    assert told() == [(AlertKind.FAILING, True), (AlertKind.NO_LEADER, True)]
+    for _ in range(2):
+        for condition in (flapping, no_leader(store)):
+            assert store.alerts.raise_alert(condition, turn(store))
+        assert told() == [(AlertKind.NO_LEADER, False)]
+        for condition in (flapping, no_leader(store)):
+            assert store.alerts.recover(*condition.key, turn(store))
+        assert told() == [(AlertKind.NO_LEADER, True)]
+    set_columns(ledger_url, "alerts", {"job_id": 7}, next_try_at=store.now())
+    assert told() == [(AlertKind.FAILING, True)], "all of it is told then, as it is"
+
+
+def test_an_open_alert_is_told_as_it_stands(store: Store) -> None:
+    first = turn(store)
+    condition = no_leader(store)
+    store.alerts.raise_alert(condition, first)
+    assert not store.alerts.reword(replace(condition, sentence="older news"), first)
+    assert store.alerts.reword(replace(condition, sentence="nobody yet"), turn(store))
+    due = store.alerts.take_delivery(MINUTE)
+    assert due is not None
+    assert (due.sentence, due.since, due.episode) == ("nobody yet", condition.since, 1)
+    store.alerts.recover(*condition.key, turn(store))
+    assert not store.alerts.reword(condition, turn(store))
+
+
 def test_one_that_comes_back_is_a_new_episode(store: Store) -> None:
     store.alerts.raise_alert(no_leader(store), turn(store))
     old = store.alerts.take_delivery(MINUTE)
@@ -212,6 +253,10 @@ def test_ticks_that_were_decided_not_to_run_are_told(store: Store, ledger_url: s
     (sentence,), _ = look(store)
     assert sentence == f"job late: 3 ticks up to {ticks[-1]:%Y-%m-%dT%H:%M:%SZ} did not run: {why}"
     assert look(store) == ([], [])
+    (found,) = store.alerts.signs(turn(store)).missed
+    assert (found.count, found.due_at) == (3, ticks[-1])
+    set_columns(ledger_url, "decisions", {"job_id": job.job_id}, skipped=0, merged=3)
+    assert store.alerts.signs(turn(store)).missed == (), "what was merged runs, in another tick"
     set_columns(ledger_url, "jobs", {"job_id": job.job_id}, paused_at=store.now())
     assert look(store) == ([], ["late"]), "a paused job is not waited for"
 

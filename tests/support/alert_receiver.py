@@ -1,9 +1,13 @@
-"""An HTTP server that alerts and heartbeats are sent to, and that refuses the first few."""
+"""An HTTP server that alerts and heartbeats are sent to, and that refuses the first few; and one whose answers never
+end."""
 
 from __future__ import annotations
 
 import json
+import socket
 import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -58,3 +62,28 @@ class AlertReceiver:
                 return 500
             self.taken.append(message)
             return 204
+
+
+@contextmanager
+def dripping() -> Iterator[str]:
+    """The address of a server that sends a line of its answer's head every 50 ms, for two minutes or until left."""
+    is_left = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        with closing(connection), suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            for number in range(2_400):
+                if is_left.wait(0.05):
+                    return
+                connection.sendall(b"X-%d: y\r\n" % number)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=drip, args=(listener.accept()[0],), daemon=True).start()
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        is_left.set()
+        listener.shutdown(socket.SHUT_RDWR)

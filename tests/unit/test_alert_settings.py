@@ -40,6 +40,8 @@ def test_they_come_from_files_variables_and_files_of_secrets(tmp_path: Path) -> 
     [
         ("SEXTON_ALERT", "hidden.internal/hook", "is not an address; write https://HOST/PATH"),
         ("SEXTON_HEARTBEAT_URL", "ftp://hidden/", "is not an address; write https://HOST/PATH"),
+        ("SEXTON_HEARTBEAT_URL", "http://hidden:x@127.0.0.1:abc/x", "has a host or port that cannot be"),
+        ("SEXTON_ALERT", "https://:443/hidden", "names no host"),
         ("SEXTON_ALERT_COMMAND", "notify 'hidden", "has a quote without its end"),
         ("SEXTON_ALERT_COMMAND", "''", "names no program"),
         ("SEXTON_NO_LEADER_AFTER", "5", "'5' is not a duration"),
@@ -52,6 +54,10 @@ def test_what_is_wrong_is_named_without_the_secret(tmp_path: Path, variable: str
         load(tmp_path, {variable: value})
     assert str(refused.value).startswith(f"{variable}: {says}")
     assert "hidden" not in str(refused.value)
+
+
+def test_an_address_may_be_written_in_capitals(tmp_path: Path) -> None:
+    assert load(tmp_path, {"SEXTON_ALERT": "HTTPS://Alerts.internal:8443/hook"}).alerts.tells
 
 
 def test_two_ways_to_tell_contradict(tmp_path: Path) -> None:

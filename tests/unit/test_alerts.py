@@ -10,8 +10,10 @@ import pytest
 from sexton.alerts import (
     CLUSTER,
     CROWD,
+    REST,
     AlertChanges,
     AlertKind,
+    DueAlert,
     Failures,
     HeldTicks,
     MissedTicks,
@@ -19,7 +21,9 @@ from sexton.alerts import (
     Signs,
     WaitingTicks,
     alert_changes,
+    in_crowds,
     retry_delay,
+    trial_message,
 )
 from sexton.job_rules import NO_ALERT_RULES, AlertRules
 
@@ -100,7 +104,8 @@ def test_a_late_job_recovers_with_its_next_run_and_not_before() -> None:
         assert changes(open_alerts=(is_open,)).recovered == recovered
     still = waiting(MINUTE, start_by=NOW - SECOND)
     ran = OpenAlert(AlertKind.LATE, 1, has_run_since=True)
-    assert changes(open_alerts=(ran,), waiting=(still,)) == AlertChanges((), ())
+    found = changes(open_alerts=(ran,), waiting=(still,))
+    assert (found.raised, found.recovered) == ((), ())
 
 
 def test_other_alerts_recover_when_their_cause_is_gone() -> None:
@@ -121,19 +126,62 @@ def test_no_living_node_may_lead() -> None:
     assert sentences(inputs_id="", node_inputs={"n1": "a"}) == []
 
 
+def missed(job_id: int = 1, due: timedelta = SECOND, rules: AlertRules = NO_ALERT_RULES) -> MissedTicks:
+    return MissedTicks(job_id, f"job-{job_id:03}", NOW, NOW - due, 1, "skipped", NOW, rules)
+
+
+def test_a_tick_that_will_not_run_is_told_at_once_or_when_the_job_says() -> None:
+    told = ["job job-001: a tick up to 2026-03-29T01:00:00Z did not run: skipped"]
+    assert sentences(missed=(missed(),)) == told
+    rules = AlertRules(late=10 * MINUTE)
+    assert sentences(missed=(missed(due=10 * MINUTE, rules=rules),)) == []
+    assert sentences(missed=(missed(due=10 * MINUTE + SECOND, rules=rules),)) == told
+    long = AlertRules(late=timedelta(days=1))
+    assert sentences(missed=(missed(due=51 * MINUTE, rules=long),)) == told, "decisions are looked at for an hour"
+
+
 def test_many_jobs_in_the_same_trouble_are_one_alert() -> None:
     """An outage is not a storm; what was told before it is not told again, nor taken for recovered."""
-    many = tuple(MissedTicks(number, f"job-{number:03}", NOW, 1, "skipped", NOW) for number in range(1, CROWD + 2))
-    one_open = OpenAlert(AlertKind.LATE, 1)
+    many = tuple(missed(number) for number in range(1, CROWD + 2))
+    one_open = OpenAlert(AlertKind.LATE, 1, sentence=changes(missed=many[:1]).raised[0].sentence)
     found = changes(missed=many, open_alerts=(one_open,))
     (crowd,) = found.raised
     assert (crowd.job_id, found.recovered) == (CLUSTER, ())
     assert crowd.sentence.startswith(f"{CROWD + 1} jobs are late: job-001, job-002, ")
-    open_alerts = (one_open, OpenAlert(AlertKind.LATE, CLUSTER))
+    open_alerts = (one_open, OpenAlert(AlertKind.LATE, CLUSTER, sentence=crowd.sentence))
     assert changes(missed=many, open_alerts=open_alerts) == AlertChanges((), ())
-    fewer = changes(missed=many[:2], open_alerts=open_alerts)
-    assert [one.job_id for one in fewer.raised] == [2]
-    assert fewer.recovered == ((AlertKind.LATE, CLUSTER),)
+
+
+def test_the_end_of_a_crowd_is_no_storm_either() -> None:
+    """It lasts until few are left, and these are told."""
+    many = tuple(missed(number) for number in range(1, CROWD + 1))
+    crowd = OpenAlert(AlertKind.LATE, CLUSTER)
+    drained = changes(missed=many[:-1], open_alerts=(crowd,))
+    assert (drained.raised, drained.recovered) == ((), ())
+    assert [one.sentence.split(":")[0] for one in drained.reworded] == [f"{CROWD - 1} jobs are late"]
+    assert [one.job_id for one in in_crowds(signs(missed=many, open_alerts=(crowd,)), 3)] == [1, 2, 3]
+    assert in_crowds(signs(missed=many), 3) == ()
+    rest = changes(missed=many[:REST], open_alerts=(crowd,))
+    assert [one.job_id for one in rest.raised] == [1, 2, 3, 4, 5]
+    assert rest.recovered == ((AlertKind.LATE, CLUSTER),)
+
+
+def test_an_open_alert_says_how_it_stands_now() -> None:
+    """In whole minutes, so that it does not change with each look."""
+    before = changes(waiting=(waiting(5 * MINUTE, start_by=NOW - SECOND),)).raised[0].sentence
+    is_open = OpenAlert(AlertKind.LATE, 1, sentence=before)
+    (now,) = changes(open_alerts=(is_open,), waiting=(waiting(6 * MINUTE, count=3, start_by=NOW - SECOND),)).reworded
+    assert now.sentence.endswith("has not started 6m after it fell due, the oldest of 3")
+    soon = changes(waiting=(waiting(5 * MINUTE + 59 * SECOND, start_by=NOW - SECOND),)).raised[0].sentence
+    assert soon.endswith("5m after it fell due")
+
+
+def test_the_message_of_an_end_reads_as_one() -> None:
+    due = DueAlert(AlertKind.HELD, 1, 1, 2, NOW, None, "job a: a tick waits", NOW + 90 * SECOND, "a", "ops", "c")
+    assert due.message("n1")["sentence"] == "over, after 1m30s: job a: a tick waits"
+    trial = trial_message("c", "n1", NOW)
+    assert trial.keys() == due.message("n1").keys()
+    assert (trial["kind"], trial["state"]) == ("test", "open")
 
 
 def test_held_ticks_wait_for_an_answer() -> None:

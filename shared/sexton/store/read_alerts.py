@@ -122,27 +122,34 @@ def _waiting(connection: Connection, now: datetime) -> tuple[WaitingTicks, ...]:
 
 
 def _missed(connection: Connection, since: datetime) -> tuple[MissedTicks, ...]:
-    """The newest such decision of each job that was granted no run since."""
+    """Of each job that was granted no run since: the newest such decision, and the oldest tick that one ends with.
+
+    Ticks that were merged run, in the tick that they were merged into."""
     table, claims, jobs = tables.decisions, tables.claims, tables.jobs
-    unrun = (table.c.skipped + table.c.expired + table.c.merged).label("unrun")
+    unrun = (table.c.skipped + table.c.expired).label("unrun")
     has_run = exists().where(
         claims.c.job_id == table.c.job_id,
         claims.c.scheduled_at > table.c.after,
         claims.c.granted_at > table.c.decided_at,
     )
     rows = connection.execute(
-        select(table.c.job_id, table.c.upto, unrun, table.c.reason, table.c.decided_at, jobs.c.name)
+        select(table.c.job_id, table.c.upto, unrun, table.c.reason, table.c.decided_at)
         .join(jobs, jobs.c.job_id == table.c.job_id)
         .where(table.c.decided_at > since, table.c.cause != Cause.RESUMED.value, unrun > 0)
         .where(jobs.c.retired_at.is_(None), jobs.c.paused_at.is_(None), not_(has_run))
         .order_by(table.c.decided_at.desc())
         .limit(_ROWS)
     )
-    newest: dict[int, MissedTicks] = {}
+    found: dict[int, list[Any]] = {}
     for row in rows:
-        one = MissedTicks(row.job_id, row.name, row.upto, row.unrun, row.reason, row.decided_at)
-        newest.setdefault(row.job_id, one)
-    return tuple(newest.values())
+        found.setdefault(row.job_id, []).append(row)
+    missed = []
+    for job_id, (name, rules) in _about(connection, list(found)[:_JOBS]).items():
+        newest, due_at = found[job_id][0], min(row.upto for row in found[job_id])
+        missed.append(
+            MissedTicks(job_id, name, newest.upto, due_at, newest.unrun, newest.reason, newest.decided_at, rules)
+        )
+    return tuple(missed)
 
 
 def _failures(connection: Connection, since: datetime, open_jobs: Iterable[int]) -> tuple[Failures, ...]:
@@ -213,7 +220,12 @@ def _open(connection: Connection, rows: Sequence[Any]) -> tuple[OpenAlert, ...]:
         for job_id, ran, works in connection.execute(select(alerts.c.job_id, has_run, is_at_work).where(late))
     }
     return tuple(
-        OpenAlert(kind, row.job_id, *(facts.get(row.job_id, (False, False)) if kind is AlertKind.LATE else ()))
+        OpenAlert(
+            kind,
+            row.job_id,
+            *(facts.get(row.job_id, (False, False)) if kind is AlertKind.LATE else (False, False)),
+            sentence=row.sentence,
+        )
         for row in rows
         if (kind := AlertKind(row.kind))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sexton.alerts import LONGEST_ERROR, AlertKind, AlertView, Condition, DueAlert, Signs
+from sexton.alerts import DAMPED, LONGEST_ERROR, AlertKind, AlertView, Condition, DueAlert, Signs
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.protocol.alerts import FRESH, Turn
 from sexton.store.read_alerts import owner_of, read_listed, read_signs
@@ -18,20 +18,28 @@ UPDATE alert_watch w SET looked_at = clock_timestamp() FROM was WHERE w.id = was
 RETURNING w.looked_at, was.looked_at
 """
 _IS_FRESH = "clock_timestamp() < %(looked_at)s + %(fresh)s"
+# What waits untried to be told, as this will, has been put off already.
+_NOT_BEFORE = """CASE WHEN a.job_id = 0 THEN NULL
+  WHEN a.recovery_told_at IS NOT NULL THEN a.recovery_told_at + %(damped)s WHEN a.attempts = 0 THEN a.next_try_at END"""
 _RAISE = f"""
 INSERT INTO alerts AS a (kind, job_id, since, tick, sentence, changed_at, next_try_at)
 SELECT %(kind)s, %(job_id)s, %(since)s, %(tick)s::timestamptz, %(sentence)s, %(looked_at)s, clock_timestamp()
 WHERE {_IS_FRESH}
 ON CONFLICT (kind, job_id) DO UPDATE SET episode = a.episode + 1, since = excluded.since, tick = excluded.tick,
-  sentence = excluded.sentence, changed_at = excluded.changed_at, next_try_at = excluded.next_try_at,
+  sentence = excluded.sentence, changed_at = excluded.changed_at, next_try_at = greatest(excluded.next_try_at,
+  least(excluded.next_try_at + %(damped)s, coalesce({_NOT_BEFORE}, excluded.next_try_at))),
   recovered_at = NULL, told_at = NULL, recovery_told_at = NULL, attempts = 0, error = ''
 WHERE a.recovered_at IS NOT NULL AND a.changed_at < excluded.changed_at
 """
+_IS_OPEN = f"""
+kind = %(kind)s AND job_id = %(job_id)s AND recovered_at IS NULL AND changed_at < %(looked_at)s AND {_IS_FRESH}
+"""
+_REWORD = f"UPDATE alerts SET sentence = %(sentence)s WHERE {_IS_OPEN}"  # noqa: S608 - so
 # A delivery that is under way, or put off, is not overtaken by the news of the recovery.
 _RECOVER = f"""
 UPDATE alerts SET recovered_at = %(looked_at)s, changed_at = %(looked_at)s,
   next_try_at = CASE WHEN told_at IS NULL THEN next_try_at ELSE clock_timestamp() END
-WHERE kind = %(kind)s AND job_id = %(job_id)s AND recovered_at IS NULL AND changed_at < %(looked_at)s AND {_IS_FRESH}
+WHERE {_IS_OPEN}
 """  # noqa: S608 - so
 _TAKE = """
 WITH due AS (
@@ -79,7 +87,11 @@ class PostgresAlerts:
             "tick": condition.tick,
             "sentence": condition.sentence,
         }
-        return self._change(_RAISE, **values, looked_at=turn.looked_at, fresh=FRESH)
+        return self._change(_RAISE, **values, looked_at=turn.looked_at, fresh=FRESH, damped=DAMPED)
+
+    def reword(self, condition: Condition, turn: Turn) -> bool:
+        values = {"kind": condition.kind.value, "job_id": condition.job_id, "sentence": condition.sentence}
+        return self._change(_REWORD, **values, looked_at=turn.looked_at, fresh=FRESH)
 
     def recover(self, kind: AlertKind, job_id: int, turn: Turn) -> bool:
         return self._change(_RECOVER, kind=kind.value, job_id=job_id, looked_at=turn.looked_at, fresh=FRESH)

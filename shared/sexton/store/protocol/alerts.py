@@ -38,7 +38,14 @@ class AlertStore(Protocol):
         ...
 
     def raise_alert(self, condition: Condition, turn: Turn) -> bool:
-        """Open it, unless it is open, or the look is no longer fresh, or older than the alert's last change."""
+        """Open it, unless it is open, or the look is no longer fresh, or older than the alert's last change.
+
+        A job's whose end was told within ``DAMPED`` is not told before that has passed."""
+        ...
+
+    def reword(self, condition: Condition, turn: Turn) -> bool:
+        """Have what is told from now on say this, if it is open and the look is fresh and younger than its last
+        change."""
         ...
 
     def recover(self, kind: AlertKind, job_id: int, turn: Turn) -> bool:

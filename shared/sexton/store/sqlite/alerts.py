@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sexton.alerts import LONGEST_ERROR, AlertKind, AlertView, Condition, DueAlert, Signs
+from sexton.alerts import DAMPED, LONGEST_ERROR, AlertKind, AlertView, Condition, DueAlert, Signs
 from sexton.store.instants import from_micros, to_micros
 from sexton.store.protocol.alerts import FRESH, Turn
 from sexton.store.read_alerts import owner_of, read_listed, read_signs
@@ -19,18 +19,23 @@ WHERE id = 1 AND (looked_at IS NULL OR looked_at NOT BETWEEN :now - :every AND :
 """
 _TURN = "UPDATE alert_watch SET looked_at = :now WHERE id = 1"
 _IS_FRESH = ":now < :looked_at + :fresh"
+_NOT_BEFORE = """CASE WHEN a.job_id = 0 THEN NULL WHEN a.recovery_told_at IS NOT NULL THEN a.recovery_told_at + :damped
+  WHEN a.attempts = 0 THEN a.next_try_at END"""
 _RAISE = f"""
 INSERT INTO alerts AS a (kind, job_id, since, tick, sentence, changed_at, next_try_at)
 SELECT :kind, :job_id, :since, :tick, :sentence, :looked_at, :now WHERE {_IS_FRESH}
 ON CONFLICT (kind, job_id) DO UPDATE SET episode = a.episode + 1, since = excluded.since, tick = excluded.tick,
-  sentence = excluded.sentence, changed_at = excluded.changed_at, next_try_at = excluded.next_try_at,
+  sentence = excluded.sentence, changed_at = excluded.changed_at,
+  next_try_at = max(:now, min(:now + :damped, coalesce({_NOT_BEFORE}, :now))),
   recovered_at = NULL, told_at = NULL, recovery_told_at = NULL, attempts = 0, error = ''
 WHERE a.recovered_at IS NOT NULL AND a.changed_at < excluded.changed_at
 """
+_IS_OPEN = f"kind = :kind AND job_id = :job_id AND recovered_at IS NULL AND changed_at < :looked_at AND {_IS_FRESH}"
+_REWORD = f"UPDATE alerts SET sentence = :sentence WHERE {_IS_OPEN}"  # noqa: S608 - so
 _RECOVER = f"""
 UPDATE alerts SET recovered_at = :looked_at, changed_at = :looked_at,
   next_try_at = CASE WHEN told_at IS NULL THEN next_try_at ELSE :now END
-WHERE kind = :kind AND job_id = :job_id AND recovered_at IS NULL AND changed_at < :looked_at AND {_IS_FRESH}
+WHERE {_IS_OPEN}
 """  # noqa: S608 - so
 _IS_DUE = """
 SELECT kind, job_id FROM alerts WHERE next_try_at <= :now AND (recovered_at IS NULL OR recovered_at > :now - :day)
@@ -86,7 +91,11 @@ class SqliteAlerts:
             "tick": None if condition.tick is None else to_micros(condition.tick),
             "sentence": condition.sentence,
         }
-        return self._change(_RAISE, **values, **_look(turn))
+        return self._change(_RAISE, **values, **_look(turn), damped=DAMPED // _MICROSECOND)
+
+    def reword(self, condition: Condition, turn: Turn) -> bool:
+        values = {"kind": condition.kind.value, "job_id": condition.job_id, "sentence": condition.sentence}
+        return self._change(_REWORD, **values, **_look(turn))
 
     def recover(self, kind: AlertKind, job_id: int, turn: Turn) -> bool:
         return self._change(_RECOVER, kind=kind.value, job_id=job_id, **_look(turn))
