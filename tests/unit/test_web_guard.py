@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from sexton.errors import InvalidOption, NotFound, Refused, SextonError
+from sexton_tui.web.console_in_tab import options_from
 from sexton_tui.web.guard import CONTENT_POLICY, Guard, Verdict, Visit, host_name, is_loopback
 from sexton_tui.web.serving import Serving, read_token
-from sexton_tui.web.tab_environment import tab_environment
+from sexton_tui.web.tab_environment import ASCII, PEER, READ_ONLY, THEME, tab_environment
 from sexton_tui.web.tab_process import fitting
 
 TOKEN = "a token of many characters"  # noqa: S105 - of this test
@@ -182,6 +183,15 @@ def test_a_tab_gets_its_database_by_one_variable_whatever_the_server_got_it_by()
     assert given["PGSSLMODE"] == "require"
     assert "SEXTON_DATABASE_FILE" not in given
     assert (given["COLUMNS"], given["ROWS"]) == ("120", "40")
+
+
+def test_what_the_server_was_told_is_what_a_tabs_console_does() -> None:
+    plain = options_from({"SEXTON_DATABASE": "sqlite:///x.db"})
+    assert (plain.database_url, plain.read_only, plain.ascii, plain.theme) == ("sqlite:///x.db", False, False, "dark")
+    told = {READ_ONLY: "1", ASCII: "1", THEME: "contrast", PEER: "10.0.0.7"}
+    given = options_from({"SEXTON_DATABASE": "sqlite:///x.db", **told})
+    assert (given.read_only, given.ascii, given.theme) == (True, True, "contrast")
+    assert given.actor.startswith("web:10.0.0.7/")
 
 
 def test_a_screen_has_a_size_that_screens_have() -> None:

@@ -19,7 +19,7 @@ from sexton_tui.actor import actor
 from sexton_tui.console.app import SextonConsole
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.parent import end_with
-from sexton_tui.web.tab_environment import ASCII, DATABASE, PEER, READ_ONLY
+from sexton_tui.web.tab_environment import ASCII, DATABASE, PEER, READ_ONLY, THEME
 
 STDERR = 2
 
@@ -30,6 +30,7 @@ def options_from(environ: Mapping[str, str]) -> ConsoleOptions:
         database_url=environ[DATABASE],
         read_only=READ_ONLY in environ,
         ascii=ASCII in environ,
+        theme=environ.get(THEME, "dark"),
         actor=f"web:{environ.get(PEER, '?')}/{actor()}",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 DATABASE = "SEXTON_DATABASE"
 READ_ONLY = "SEXTON_WEB_READ_ONLY"
 ASCII = "SEXTON_WEB_ASCII"
+THEME = "SEXTON_WEB_THEME"
 PEER = "SEXTON_WEB_PEER"
 # A variable of the server's own that would contradict the one given here.
 _GIVEN_OTHERWISE = ("SEXTON_DATABASE_FILE",)

@@ -75,7 +75,7 @@ def console(
         raise typer.BadParameter(f"--theme: there is no theme {theme!r}; it is one of {', '.join(THEMES)}")
     chosen = {name: value for name, value in given.items() if value is not None}
     if web:
-        return _serve(ctx, _serving(chosen, read_only=read_only, ascii_only=ascii))
+        return _serve(ctx, _serving(chosen, theme, read_only=read_only, ascii_only=ascii))
     if chosen:
         option = next(iter(chosen)).replace("_", "-")
         raise typer.BadParameter(f"--{option} says how to serve browsers; add --web, or leave it out")
@@ -88,15 +88,16 @@ def console(
     return run_console(ConsoleOptions(database_url=url, read_only=read_only, ascii=ascii, theme=theme, actor=actor()))
 
 
-def _serving(chosen: dict[str, Any], *, read_only: bool, ascii_only: bool) -> Serving:
+def _serving(chosen: dict[str, Any], theme: str, *, read_only: bool, ascii_only: bool) -> Serving:
     """What these options say, without the tab's program. Raises what ``Serving.check`` and ``read_token`` do."""
     import secrets
 
     from sexton_tui.web.serving import Serving, read_token
-    from sexton_tui.web.tab_environment import ASCII, READ_ONLY
+    from sexton_tui.web.tab_environment import ASCII, READ_ONLY, THEME
 
     file = chosen.pop("token_file", None)
-    environment = {name: "1" for name, wanted in ((READ_ONLY, read_only), (ASCII, ascii_only)) if wanted}
+    flags = {name: "1" for name, wanted in ((READ_ONLY, read_only), (ASCII, ascii_only)) if wanted}
+    environment = {THEME: theme, **flags}
     serving = Serving(environment=environment, is_token_known=file is not None, **chosen)
     serving.check()
     return replace(serving, token=secrets.token_urlsafe(24) if file is None else read_token(file))
