@@ -6,22 +6,23 @@ the ledger holds no decision, the sentence says whether there should be one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sexton.audit_findings import DECIDED_WITHIN
 from sexton.claims import ENDED, PACED_ORIGINS, Origin, State
-from sexton.decisions import SkipReason
+from sexton.decisions import Cause, SkipReason
 from sexton.missed_reasons import rounded
 from sexton.terms import ElectedBy
 from sexton.tick_facts import ProposalFacts, RefusedWrite, RevisionFacts, TickFacts
 from sexton.tick_outlook import outlook
-from sexton.tick_reasons import ReasonKind, TickReason, local_text, reason_at, short_text
+from sexton.tick_reasons import ReasonKind, TickReason, exact_text, local_text, reason_at, short_text
 from sexton.views import ClaimView, DecisionView, EventView, PauseView, RunView, SkipView, TakeoverView
 
 A_RACER = "a node of the race (any may, and which is not recorded)"
 MICROSECOND = timedelta(microseconds=1)
+_ENDED_BY_POLICY = (State.HELD, State.SKIPPED, State.MERGED, State.EXPIRED)
 
 
 class Answer(StrEnum):
@@ -93,6 +94,7 @@ class TickExplanation:
 
 def explain(facts: TickFacts) -> TickExplanation:
     """Explain one instant. Pure: equal facts give equal explanations."""
+    facts = _of_the_tick(facts)
     revision = revision_at(facts)
     reason = _reason(facts, revision)
     zone = (revision or _nearest_revision(facts)).zone
@@ -174,7 +176,11 @@ def _reason(facts: TickFacts, revision: RevisionFacts | None) -> TickReason:
 def _why_no_revision(facts: TickFacts) -> str:
     first, last = facts.revisions[0], facts.revisions[-1]
     if facts.instant <= first.since:
-        return f"the job's first revision is in force since {short_text(first.since)}: no tick of the past is invented"
+        said = f"the job's first revision is in force since {short_text(first.since)}: no tick of the past is invented"
+        if (earlier := facts.earlier) is None:
+            return said
+        asked = f"`sexton explain {earlier.address} {exact_text(facts.instant)}`"
+        return f"{said}; an earlier job of this name was retired at {short_text(earlier.retired_at)}: {asked}"
     if facts.retired_at is not None and last.until is not None and facts.instant > last.until:
         return f"the job was retired at {short_text(facts.retired_at)}"
     return "no revision of the job was in force"
@@ -190,6 +196,18 @@ def _note(revision: RevisionFacts) -> RevisionNote:
 
 
 # --- the decision -------------------------------------------------------------------------------------
+
+
+def _of_the_tick(facts: TickFacts) -> TickFacts:
+    """Without the proposal and the decisions over late claims that only reach around it: between two claims that were
+    late, there may be ticks that ran in time, or were paused."""
+    claim, skip = facts.claim, facts.skip
+    is_late = claim is not None and (claim.origin in PACED_ORIGINS or claim.state in _ENDED_BY_POLICY)
+    is_held = (skip is not None and skip.reason is SkipReason.HELD) or (
+        claim is not None and (claim.origin is Origin.HELD or claim.state in _ENDED_BY_POLICY)
+    )
+    decisions = tuple(one for one in facts.decisions if is_late or one.cause is not Cause.NOT_STARTED)
+    return replace(facts, decisions=decisions, proposal=facts.proposal if is_held else None)
 
 
 def _answer(facts: TickFacts, reason: TickReason, revision: RevisionFacts | None) -> Answer:

@@ -13,7 +13,7 @@ from typing import Any
 from sexton.claims import State
 from sexton.job_rules import FiringRules, RetryRules
 from sexton.schedules import Schedule
-from sexton.views import ClaimView, DecisionView, EventView, PauseView, RunView, SkipView, TakeoverView
+from sexton.views import ClaimView, DecisionView, EarlierJob, EventView, PauseView, RunView, SkipView, TakeoverView
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +114,4 @@ class TickFacts:
     holders: tuple[ClaimView, ...] = ()
     workers: int = 0
     near_claims: tuple[datetime, ...] = field(default=())
+    earlier: EarlierJob | None = None  # that had the name before

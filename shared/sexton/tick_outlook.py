@@ -70,7 +70,7 @@ def _who_decides(facts: TickFacts) -> str:
 def _of_claim(facts: TickFacts, claim: ClaimView, revision: RevisionFacts | None) -> str:
     match claim.state:
         case State.READY:
-            return _ready(facts, claim)
+            return _ready(facts, claim, revision)
         case State.PARKED:
             return _parked(facts)
         case State.RUNNING:
@@ -93,7 +93,7 @@ def _rerun(facts: TickFacts) -> str:
     return f"`sexton rerun {facts.job} {exact_text(facts.instant)}` runs it once more"
 
 
-def _ready(facts: TickFacts, claim: ClaimView) -> str:
+def _ready(facts: TickFacts, claim: ClaimView, revision: RevisionFacts | None) -> str:
     cluster = facts.cluster
     again = "it is tried again" if claim.attempt else "it becomes available"
     if claim.is_blocked:
@@ -108,6 +108,10 @@ def _ready(facts: TickFacts, claim: ClaimView) -> str:
         else f"a worker of queue {claim.queue}, which has none now,"
     )
     missed = "" if claim.start_by is None else f"; not started by {short_text(claim.start_by)} it is missed"
+    if claim.start_by is not None and claim.start_by < cluster.now:
+        policy = "" if revision is None else f" by the policy {revision.firing.missed.policy.value}"
+        overdue = f"it is missed, for it was not started by {short_text(claim.start_by)}"
+        return f"{overdue}: {_who_decides(facts)} decides it{policy}"
     if claim.available_at > cluster.now:
         return f"{again} at {short_text(claim.available_at)}: {workers} takes it{missed}"
     return f"it waits since {short_text(claim.available_at)} until {workers} has room{missed}"

@@ -105,9 +105,10 @@ def short_text(instant: datetime) -> str:
 
 
 def change_words(change: ClockChange) -> str:
-    """``the clock goes from 02:00 to 03:00``."""
+    """``the clock goes from 02:00 to 03:00``, with the days where it goes from one into another."""
     before, after = (change.at + offset for offset in (change.before, change.after))
-    return f"the clock goes from {clock_text(before)} to {clock_text(after)}"
+    days = ("", "") if before.date() == after.date() else (f"{before:%Y-%m-%d} ", f"{after:%Y-%m-%d} ")
+    return f"the clock goes from {days[0]}{clock_text(before)} to {days[1]}{clock_text(after)}"
 
 
 def _parts(spec: Mapping[str, Any]) -> Iterator[tuple[str, Schedule]]:

@@ -59,6 +59,14 @@ class RunView:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierJob:
+    """A retired job whose name another one has now: ``address`` (``NAME#ID``) asks for it."""
+
+    address: str
+    retired_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class JobView:
     """A job as a list shows it. `strip`: outcomes of its newest runs, oldest first."""
 
@@ -171,7 +179,8 @@ class TickPage:
     """What was decided about a job's ticks that fell due, newest first: claims, and skip records between them.
 
     `ahead`: the nearest claims written ahead of their tick, and `upcoming` the next ticks after all claims, both
-    nearest first and on the first page alone. `older`: give it as `before` for the next page; None at the end.
+    nearest first and on the first page alone. `older`: give it as `before` for the next page; None at the end, where
+    `earlier` is the job that had the name before.
     """
 
     job: JobView
@@ -180,6 +189,7 @@ class TickPage:
     ahead: tuple[ClaimView, ...]
     upcoming: tuple[datetime, ...]
     older: datetime | None
+    earlier: EarlierJob | None = None  # on the last page
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ def test_a_local_reading_is_of_the_jobs_zone_or_of_the_one_that_is_named(sexton:
     ("arguments", "said"),
     [
         (("minutely-sync", "soon"), "'soon' is no instant and no reading of a clock"),
+        (("minutely-sync", "02:30"), "'02:30' is a reading without its date; write e.g. 20"),
         (("minutely-sync", "2026-01-01T00:00", "--tz", "Mars/X"), "'Mars/X' is not in the zone database"),
         (("minutely-sync", "2026-01-01T00:00Z", "--tz", "UTC"), "says its offset itself"),
         (("minutely-sync", "next", "--tz", "UTC"), "not with next"),

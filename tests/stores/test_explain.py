@@ -314,3 +314,66 @@ def test_late_queues_of_a_term_are_counted_apart_from_its_takeover(store: Store,
     (takeover,) = store.reads.takeovers()
     assert (takeover.totals.missed, takeover.totals.merged, takeover.totals.jobs) == (3, 2, 1)
     assert (takeover.not_started.missed, takeover.not_started.merged, takeover.not_started.jobs) == (40, 39, 1)
+
+
+def test_the_last_tick_is_found_behind_any_number_of_edits(store: Store, ledger_url: str) -> None:
+    lead(store)
+    job = past_job(store, ledger_url)
+    for number in range(12):  # the first ends the job of every second, the others are in force for no tick
+        later = definition("bells", timedelta(days=3000), description=f"edit {number}")
+        store.edits.edit([JobChange(ChangeKind.REVISE, job.job_id, later)], "ana")
+    first = rows(ledger_url, "revisions")[1].in_force_since
+    assert store.reads.near_tick("bells", "last") == first.replace(microsecond=0)
+    found = explained(store, "bells", store.now())
+    assert found.before is not None
+    assert found.before.tick == first.replace(microsecond=0)
+
+
+def test_a_job_whose_name_another_has_now_is_named_and_reached_by_its_number(store: Store, ledger_url: str) -> None:
+    term = lead(store)
+    old = past_job(store, ledger_url)
+    (tick,) = ticks_after(old, 1)
+    store.ticks.commit(batch(store, term, [(old, [tick])]))
+    store.edits.edit([JobChange(ChangeKind.RETIRE, old.job_id)], "ana")
+    (new,) = create(store, definition("bells"))
+    found = explained(store, "bells", tick)
+    assert found.answer is Answer.NOT_DUE
+    assert "an earlier job of this name was retired at" in found.why
+    assert f"`sexton explain bells#{old.job_id} " in found.why
+    assert explained(store, f"bells#{old.job_id}", tick).answer is Answer.CLAIMED
+    earlier = store.reads.ticks_page("bells").earlier
+    assert earlier is not None
+    page = store.reads.ticks_page(earlier.address)
+    assert [claim.scheduled_at for claim in page.claims] == [tick]
+    assert page.earlier is None
+    assert store.reads.job(f"Bells#{new.job_id}").job.job_id == new.job_id
+    for wrong in ("bells#999", "bells#", "bells#x", "#1", f"bells#{10**40}"):
+        with pytest.raises(NotFound):
+            store.reads.job(wrong)
+
+
+def test_what_only_reaches_around_a_tick_is_not_told_as_its_reason(store: Store, ledger_url: str) -> None:
+    """Of late claims a decision and a proposal name the first and the last: between them there may be others."""
+    term = lead(store)
+    job = past_job(store, ledger_url)
+    first, between, last = ticks_after(job, 3)
+    why = JobDecision(job.job_id, 1, Cause.NOT_STARTED, job.at, last, "hold", 2, 0, 0, 0, 0, 2, "2 missed: 2 held")
+    held = NewProposal(job.job_id, 1, job.at, last, 2, job.at, store.now() + MINUTE)
+    ticks = [first, between, last]
+    store.ticks.commit(batch(store, term, [(job, ticks)], decisions=(why,), proposals=(held,)))
+    for tick in (first, last):
+        set_columns(ledger_url, "claims", {"scheduled_at": tick}, state=int(State.HELD))
+        found = explained(store, "bells", tick)
+        assert found.proposal is not None
+        assert len(found.decisions) == 1
+    found = explained(store, "bells", between)
+    assert (found.answer, found.proposal, found.decisions) == (Answer.CLAIMED, None, ())
+
+
+def test_what_a_worker_did_not_start_in_time_is_said_to_be_missed(store: Store, ledger_url: str) -> None:
+    term = lead(store)
+    job = past_job(store, ledger_url)
+    (tick,) = ticks_after(job, 1)
+    store.ticks.commit(batch(store, term, [(job, [tick])]))
+    set_columns(ledger_url, "claims", {"scheduled_at": tick}, start_by=tick)
+    assert explained(store, "bells", tick).next.startswith("it is missed, for it was not started by ")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sexton.local_readings import find_reading
-from sexton.tick_reasons import ReasonKind, reason_at
+from sexton.tick_marks import clock_changes
+from sexton.tick_reasons import ReasonKind, change_words, reason_at
 
 BERLIN = "Europe/Berlin"
 
@@ -134,3 +135,8 @@ def test_a_day_that_a_zone_never_had_was_jumped_over_whole() -> None:
     jumped = find_reading(datetime.fromisoformat("2011-12-30T12:00"), "Pacific/Apia")
     assert jumped.jump is not None
     assert reason_at({**spec("0 12 30 12 *"), "timezone": "Pacific/Apia"}, jumped.jump.at).kind is ReasonKind.SHIFTED
+
+
+def test_a_clock_that_leaves_out_a_day_is_told_with_both_days() -> None:
+    (change,) = clock_changes("Pacific/Apia", at("2011-12-30T09:00:00Z"), at("2011-12-30T11:00:00Z"))
+    assert change_words(change) == "the clock goes from 2011-12-30 00:00 to 2011-12-31 00:00"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, and_, or_, select
 
 from sexton.store import tables
+
+_LONGEST_ID = 18  # digits
 
 
 def definition_conditions(queue: str, owner: str, tag: str) -> list[ColumnElement[bool]]:
@@ -22,6 +24,16 @@ def definition_conditions(queue: str, owner: str, tag: str) -> list[ColumnElemen
         tags = r'"tags":[%' + _like(json.dumps(tag, ensure_ascii=False)) + r"%]%"
         conditions.append(definition.like("%" + tags, escape="/"))
     return conditions
+
+
+def is_named(name: str) -> ColumnElement[bool]:
+    """For a query that reads ``jobs``: those of this name, case aside; ``NAME#ID`` is the one of them with this id, so
+    that a retired job can be told from the one that has its name now."""
+    jobs, key = tables.jobs.c, name.lower()
+    base, _, number = key.rpartition("#")
+    if not base or not number.isdecimal() or len(number) > _LONGEST_ID:
+        return jobs.name_key == key
+    return or_(jobs.name_key == key, and_(jobs.name_key == base, jobs.job_id == int(number)))
 
 
 def ids_of_jobs(owner: str, tag: str) -> Select[Any]:

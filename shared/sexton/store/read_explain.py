@@ -1,17 +1,18 @@
 """What an explanation of one instant of one job is made from: a fixed number of rows, whatever the history's length.
 
-Revisions are read around the instant, ten to each side: the nearest ticks may lie in one before or after.
+Revisions are read around the instant, ten to each side, and a thousand where those have no tick: the nearest ticks may
+lie in one before or after.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, or_, select
+from sqlalchemy import Connection, Row, Select, or_, select
 
 from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
@@ -23,7 +24,7 @@ from sexton.settings import settings_from_rows
 from sexton.store import tables
 from sexton.store.older_zones import older_zone_data
 from sexton.store.read_cluster import read_workers
-from sexton.store.read_jobs import read_job_row
+from sexton.store.read_jobs import read_earlier_job, read_job_row
 from sexton.store.read_runs import claims_by, read_claim, read_claim_runs
 from sexton.store.read_takeovers import decision_view, event_view, read_takeovers
 from sexton.tick_facts import ClusterFacts, ProposalFacts, RefusedWrite, RevisionFacts, TickFacts
@@ -31,12 +32,12 @@ from sexton.views import ClaimView, DecisionView, EventView, PauseView, SkipView
 from sexton.zone_files import with_zone_data
 
 REFUSED = "run.refused"
-_AROUND = 10  # revisions to each side
+_AROUND = (10, 1_000)  # revisions to each side; the second where the first hold no tick
 _ACTS = ("job.triggered", "job.cancelled", "job.rerun", "job.backfilled", "claims.held", "cursor.set")
 _SEARCHED_EVENTS = 500
 _SEARCHED_SKIPS = 3  # a tick that somebody named lies before or in others
 _DECISIONS = 5
-_SECOND = timedelta(seconds=1)
+_SECOND, _MICROSECOND = timedelta(seconds=1), timedelta(microseconds=1)
 
 
 def read_tick_facts(connection: Connection, now: datetime, name: str, instant: datetime) -> TickFacts:
@@ -72,6 +73,7 @@ def read_tick_facts(connection: Connection, now: datetime, name: str, instant: d
         holders=_holders(connection, job.job_id, claim),
         workers=0 if claim is None else _workers(connection, now, claim.queue),
         near_claims=() if claim is not None else _near_claims(connection, job.job_id, instant),
+        earlier=read_earlier_job(connection, job.job_id),
     )
 
 
@@ -131,11 +133,28 @@ def _revisions(connection: Connection, job_id: int, instant: datetime) -> tuple[
         table.c.job_id == job_id,
         or_(table.c.in_force_until.is_(None), table.c.in_force_until > table.c.in_force_since),
     )
-    before = of_job.where(table.c.in_force_since < instant).order_by(table.c.revision.desc()).limit(_AROUND)
-    after = of_job.where(table.c.in_force_since >= instant).order_by(table.c.revision).limit(_AROUND)
-    rows = [*reversed(connection.execute(before).all()), *connection.execute(after).all()]
-    if not rows:  # a job that was retired at the instant at which it came
-        rows = list(connection.execute(select(table).where(table.c.job_id == job_id).limit(1)).all())
+    before = of_job.where(table.c.in_force_since < instant).order_by(table.c.revision.desc())
+    after = of_job.where(table.c.in_force_since >= instant).order_by(table.c.revision)
+    back = _up_to_a_tick(connection, before, lambda revision: _last_of(revision, instant - _MICROSECOND))
+    ahead = _up_to_a_tick(connection, after, lambda revision: _next_of(revision, instant))
+    # A job that was retired at the instant at which it came has neither.
+    return (*reversed(back), *ahead) or _read(connection, select(table).where(table.c.job_id == job_id), 1)
+
+
+def _up_to_a_tick(
+    connection: Connection, query: Select[Any], tick_of: Callable[[RevisionFacts], datetime | None]
+) -> tuple[RevisionFacts, ...]:
+    """The first few; more where none of those has the tick: of many edits in a row most are in force for none."""
+    found: tuple[RevisionFacts, ...] = ()
+    for count in _AROUND:
+        found = _read(connection, query, count)
+        if len(found) < count or any(one.schedule is not None and tick_of(one) is not None for one in found):
+            break
+    return found
+
+
+def _read(connection: Connection, query: Select[Any], count: int) -> tuple[RevisionFacts, ...]:
+    rows = connection.execute(query.limit(count)).all()
     older = older_zone_data(connection, {row.inputs_id for row in rows})
     return tuple(_revision(row, older) for row in rows)
 
@@ -167,7 +186,7 @@ def _schedule(text: str) -> Schedule | None:
 def _last_of(revision: RevisionFacts, now: datetime) -> datetime | None:
     assert revision.schedule is not None  # noqa: S101 - asked before
     upto = now if revision.until is None else min(now, revision.until)
-    tick = revision.schedule.previous_before(upto + timedelta(microseconds=1))
+    tick = revision.schedule.previous_before(upto + _MICROSECOND)
     return tick if tick is not None and tick > revision.since else None
 
 

@@ -19,9 +19,9 @@ from sexton.schedule_specs import schedule_from_spec
 from sexton.schedule_words import schedule_summary
 from sexton.schedules import Schedule
 from sexton.store import tables
-from sexton.store.job_conditions import definition_conditions
+from sexton.store.job_conditions import definition_conditions, is_named
 from sexton.store.read_runs import newest_runs
-from sexton.views import JobFilter, JobPage, JobView, PauseView, RevisionView, RunView
+from sexton.views import EarlierJob, JobFilter, JobPage, JobView, PauseView, RevisionView, RunView
 
 STRIP_RUNS = 30
 _NO_RUNS: tuple[RunView, ...] = ()
@@ -158,13 +158,10 @@ def _renamed_to(connection: Connection, name: str) -> str | None:
 
 
 def read_job_row(connection: Connection, name: str) -> Row[Any]:
-    """The job of this name (case does not count), a retired one only where no other has the name."""
+    """The job of this name (case does not count), a retired one only where no other has the name; or ``NAME#ID``."""
     jobs = tables.jobs
     row = connection.execute(
-        _jobs()
-        .where(jobs.c.name_key == name.lower())
-        .order_by(jobs.c.retired_at.is_not(None), jobs.c.retired_at.desc())
-        .limit(1)
+        _jobs().where(is_named(name)).order_by(jobs.c.retired_at.is_not(None), jobs.c.retired_at.desc()).limit(1)
     ).one_or_none()
     if row is None:
         if (now := _renamed_to(connection, name)) is not None:
@@ -178,6 +175,17 @@ def read_job_row(connection: Connection, name: str) -> Row[Any]:
         names = ", ".join(near)
         raise NotFound(f"there is no job {name!r}", hint=f"near it: {names}" if names else "`sexton jobs` lists them")
     return row
+
+
+def read_earlier_job(connection: Connection, job_id: int) -> EarlierJob | None:
+    """The newest job that had this one's name before, and was retired."""
+    jobs = tables.jobs
+    of_name = select(jobs.c.name_key).where(jobs.c.job_id == job_id).scalar_subquery()
+    query = select(jobs.c.job_id, jobs.c.name, jobs.c.retired_at).where(
+        jobs.c.name_key == of_name, jobs.c.job_id < job_id, jobs.c.retired_at.is_not(None)
+    )
+    row = connection.execute(query.order_by(jobs.c.job_id.desc()).limit(1)).one_or_none()
+    return None if row is None else EarlierJob(f"{row.name}#{row.job_id}", row.retired_at)
 
 
 def read_job(connection: Connection, now: datetime, name: str, ticks: int) -> tuple[JobView, JobDefinition]:

@@ -12,7 +12,7 @@ from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
 from sexton.output_views import LiveOutput
 from sexton.store import tables
-from sexton.store.job_conditions import ids_of_jobs
+from sexton.store.job_conditions import ids_of_jobs, is_named
 from sexton.views import ClaimView, RunFilter, RunKey, RunOutput, RunPage, RunView, SkipView
 
 SEARCHED_RUNS = 10_000
@@ -67,7 +67,7 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
         if which.states != _FAILED:
             is_searched = True
     if which.job:
-        job_ids = select(tables.jobs.c.job_id).where(tables.jobs.c.name_key == which.job.lower())
+        job_ids = select(tables.jobs.c.job_id).where(is_named(which.job))
         ids = list(connection.execute(job_ids).scalars())
         window = window.where(table.c.job_id.in_(ids))
         is_searched = True
@@ -212,7 +212,7 @@ def read_running(connection: Connection, limit: int, which: RunFilter) -> tuple[
     table = tables.claims
     query = _claims().where(text("state = 1")).order_by(table.c.lease_expires_at)
     if which.job:
-        named = select(tables.jobs.c.job_id).where(tables.jobs.c.name_key == which.job.lower())
+        named = select(tables.jobs.c.job_id).where(is_named(which.job))
         query = query.where(table.c.job_id.in_(named))
     if which.queue:
         query = query.where(table.c.queue == which.queue)

@@ -223,7 +223,8 @@ class LedgerReader:
                 cursor = read_jobs.read_cursor(connection, view.job_id)
                 schedule = read_jobs.read_schedule_text(connection, view.job_id, view.revision)
                 ticks = read_jobs.upcoming(schedule, max(cursor or now, now), upcoming)
-            return TickPage(job=view, claims=claims, skips=skips, ahead=ahead, upcoming=ticks, older=older)
+            earlier = None if older is not None else read_jobs.read_earlier_job(connection, view.job_id)
+            return TickPage(view, claims, skips, ahead, ticks, older, earlier)
 
     def claim(self, job: str, scheduled_at: datetime) -> ClaimDetail:
         """A claim with its runs. Raises ``NotFound``."""

@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,6 +73,11 @@ def _asked(store: Store, job: str, text: str, tz: str | None) -> tuple[datetime,
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
+        if _is_time(text):
+            today = store.now().date()
+            raise typer.BadParameter(
+                f"TICK: {text!r} is a reading without its date; write e.g. {today}T{text}"
+            ) from None
         raise typer.BadParameter(
             f"TICK: {text!r} is no instant and no reading of a clock; write e.g. 2026-03-29T01:00:00Z, "
             "2026-03-29T02:30 for the job's own clock, last, or next"
@@ -91,6 +96,14 @@ def _asked(store: Store, job: str, text: str, tz: str | None) -> tuple[datetime,
     if reading.jump is not None:
         return reading.jump.at, reading
     return _showing(store, job, reading), reading
+
+
+def _is_time(text: str) -> bool:
+    try:
+        time.fromisoformat(text)
+    except ValueError:
+        return False
+    return ":" in text
 
 
 def _showing(store: Store, job: str, reading: LocalReading) -> datetime:

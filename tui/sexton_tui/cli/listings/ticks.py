@@ -11,12 +11,12 @@ import typer
 
 from sexton.claims import State
 from sexton.store.protocol import Store
-from sexton.views import ClaimView, SkipView, TickPage
+from sexton.views import ClaimView, EarlierJob, SkipView, TickPage
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.listings.options import PAGE, LimitOption, states_of
-from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
+from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_rows, printable
 from sexton_tui.cli.watching import watchable
 
 _COLUMNS = (
@@ -74,7 +74,14 @@ def _rows(
                 return
         before = page.older
         if before is None:
+            if page.earlier is not None:
+                print(_earlier_note(page.earlier), file=sys.stderr)
             return
+
+
+def _earlier_note(earlier: EarlierJob) -> str:
+    retired = instant_text(earlier.retired_at.replace(microsecond=0))
+    return f"sexton: an earlier job of this name was retired at {retired}: `sexton ticks {printable(earlier.address)}`"
 
 
 def _to_come(page: TickPage, states: frozenset[State], count: int) -> list[dict[str, Any]]:

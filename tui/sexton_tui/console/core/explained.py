@@ -12,6 +12,7 @@ from sexton.missed_reasons import rounded
 from sexton.terms import ElectedBy
 from sexton.tick_explanation import NearTick, TickExplanation
 from sexton.views import DecisionView, EventView, RunView, TakeoverView
+from sexton_tui.console.core.hold_words import count_text
 from sexton_tui.console.core.words import iso_instant
 
 
@@ -68,8 +69,13 @@ def _near(near: NearTick, zone: str) -> str:
 
 
 def _takeover(takeover: TakeoverView) -> str:
-    leads = f"{takeover.node} leads" if takeover.elected_by is not ElectedBy.RACE else "a race, all nodes decide,"
-    said = f"{takeover.term}: {leads} since {_second(takeover.taken_at)}"
+    is_race, until = takeover.elected_by is ElectedBy.RACE, takeover.until
+    if until is None:
+        who = "a race, all nodes decide," if is_race else f"{takeover.node} leads"
+        said = f"{takeover.term}: {who} since {_second(takeover.taken_at)}"
+    else:
+        who = "a race, all nodes decided," if is_race else f"{takeover.node} led"
+        said = f"{takeover.term}: {who} from {_second(takeover.taken_at)} to {_second(until)}"
     if takeover.predecessor:
         said += f", after {takeover.predecessor} ({takeover.predecessor_ended.value})"
     if takeover.gap:
@@ -79,13 +85,14 @@ def _takeover(takeover: TakeoverView) -> str:
 
 def _decision(decision: DecisionView) -> str:
     span = f"ticks after {_second(decision.after)} up to {_second(decision.upto)}"
-    return f"{decision.cause.value} (term {decision.term}, policy {decision.policy}, {span}): {decision.reason}"
+    reason = decision.reason.removeprefix(f"{decision.cause.value}: ")
+    return f"{decision.cause.value} (term {decision.term}, policy {decision.policy}, {span}): {reason}"
 
 
 def _proposal(found: TickExplanation) -> str:
     proposal = found.proposal
     assert proposal is not None  # noqa: S101 - asked before
-    said = f"{proposal.proposal_id}: {proposal.count:,} held ticks, {proposal.state}"
+    said = f"{proposal.proposal_id}: {count_text(proposal.count)}, {proposal.state}"
     if proposal.answered_at is not None:
         said += f" by {proposal.answered_by or 'nobody'} at {_second(proposal.answered_at)}"
         return said + (f": {proposal.note}" if proposal.note else "")
