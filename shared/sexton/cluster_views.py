@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sexton.queue_rules import QueueRule
 from sexton.races import RaceCounts
@@ -99,12 +100,19 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Lateness of the first tries started in one stretch; `count` of them, None where there were none."""
+    """Lateness of the first tries started in one stretch; `count` of them, None where there were none. ``within``: the
+    stretch, shorter than was asked for where more started than are looked at; None where nobody asked."""
 
     count: int = 0
     p50: timedelta | None = None
     p99: timedelta | None = None
     max: timedelta | None = None
+    within: timedelta | None = None
+
+    @property
+    def a_second(self) -> float | None:
+        """How many started a second; None where the stretch is not known."""
+        return self.count / (self.within / timedelta(seconds=1)) if self.within else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,13 @@ class ProposalView:
     made_at: datetime
     lapses_at: datetime
     term: int
+
+
+class OverviewPart(StrEnum):
+    """What of the overview a screen may read less often than who leads."""
+
+    WORK = "work"
+    STANDING = "standing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,27 +7,25 @@ lateness looks at no more than ``LATENESS_ROWS`` of the newest runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, func, or_, select, text
+from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, func, select, text
 
 from sexton.claims import State
 from sexton.cluster_views import (
     COUNT_LIMIT,
     FAILURES_SEEN,
     NO_RULE,
-    SEXTON,
     FailingJob,
     Halt,
     Lateness,
     LatenessMinute,
-    LostRun,
     NodeView,
-    ProposalView,
-    QuarantinedJob,
     QueueView,
     WorkerView,
 )
@@ -35,12 +33,14 @@ from sexton.queue_rules import QueueRule
 from sexton.races import RaceCounts
 from sexton.store import tables
 from sexton.store.read_runs import newest_runs
+from sexton.store.read_together import Query, read_together
 from sexton.terms import servers_of
 
 LATENESS_ROWS = 5_000
 LATENESS_NOW = timedelta(minutes=5)
 _FAILURES_LOOKED_AT = 1_000  # a job that fails each second hides no other one for a quarter of an hour
 _LISTED = 20
+_MOST_NODES = 500
 _SILENT_SHOWN = timedelta(minutes=10)  # a process that vanished stays on the screen for this long
 _MINUTE = timedelta(minutes=1)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -84,28 +84,42 @@ def _queues_query(ready: str) -> Any:
 
 _LIVE_QUEUES = _queues_query(_LIVE)
 _PACED_QUEUES = _queues_query(_PACED)
-_COUNTS = text("""
-    SELECT (SELECT count(*) FROM (SELECT 1 FROM claims WHERE state = 1 LIMIT :most) r) AS running,
-        (SELECT count(*) FROM (SELECT 1 FROM claims WHERE state = 2 LIMIT :most) p) AS parked,
+_COUNTS = (
+    text("""
+    SELECT (SELECT count(*) FROM (SELECT 1 FROM claims WHERE state = 1 LIMIT :limit) r) AS running,
+        (SELECT count(*) FROM (SELECT 1 FROM claims WHERE state = 2 LIMIT :limit) p) AS parked,
         (SELECT count(*) FROM (SELECT 1 FROM runs WHERE outcome IN (4, 5, 6) AND finished_at > :since
-                               LIMIT :most) f) AS failed""").bindparams(bindparam("since", type_=tables.Instant()))
+                               LIMIT :limit) f) AS failed""")
+    .bindparams(bindparam("since", type_=tables.Instant()), limit=COUNT_LIMIT + 1)
+    .columns(running=BigInteger(), parked=BigInteger(), failed=BigInteger())
+)
 
-_RUNNING_BY_QUEUE = text("""
-    SELECT queue, count(*) AS running FROM (SELECT queue FROM claims WHERE state = 1 LIMIT :most) r GROUP BY queue""")
-
-_RUNNING_BY_WORKER = text("""
-    SELECT worker_id, count(*) AS running FROM (SELECT worker_id FROM claims WHERE state = 1 LIMIT :most) r
-    GROUP BY worker_id""")
+RUNNING = (
+    text("""
+    SELECT queue, worker_id, count(*) AS running FROM (
+        SELECT queue, worker_id FROM claims WHERE state = 1 LIMIT :most) r GROUP BY queue, worker_id""")
+    .bindparams(most=COUNT_LIMIT)
+    .columns(queue=Text(), worker_id=BigInteger(), running=BigInteger())
+)
 
 
 def read_nodes(connection: Connection, now: datetime) -> tuple[NodeView, ...]:
     """Nodes heard of lately, by name."""
-    table = tables.nodes
-    rows = connection.execute(select(table).where(table.c.seen_at > now - _SILENT_SHOWN).order_by(table.c.name))
-    return tuple(_node(row, now) for row in rows)
+    return nodes_of(connection.execute(nodes_query()), now)
 
 
-def _node(row: Row[Any], now: datetime) -> NodeView:
+def nodes_query() -> Select[Any]:
+    """Those that were heard of last."""
+    return select(tables.nodes).order_by(tables.nodes.c.seen_at.desc()).limit(_MOST_NODES)
+
+
+def nodes_of(rows: Iterable[Any], now: datetime) -> tuple[NodeView, ...]:
+    """By name, without those that have been silent for long."""
+    heard = (row for row in rows if row.seen_at > now - _SILENT_SHOWN)
+    return tuple(_node(row, now) for row in sorted(heard, key=lambda row: str(row.name)))
+
+
+def _node(row: Any, now: datetime) -> NodeView:
     return NodeView(
         name=row.name,
         address=row.address,
@@ -134,7 +148,7 @@ def claims_upto(nodes: Sequence[NodeView], leader: str | None) -> datetime | Non
     return max((node.claims_upto for node in deciding if node.claims_upto is not None), default=None)
 
 
-def read_halt(cluster: Row[Any]) -> Halt | None:
+def read_halt(cluster: Any) -> Halt | None:
     """Who halted the cluster, if it is halted and that is known."""
     if not cluster.halted or cluster.halted_at is None:
         return None
@@ -146,13 +160,24 @@ def read_workers(connection: Connection, now: datetime, *, stopped: bool = False
 
     Busy slots are counted, as what runs is: a worker itself says how many only with each heartbeat.
     """
+    rows = connection.execute(workers_query(now, stopped=stopped)).all()
+    return workers_of(rows, connection.execute(RUNNING).all(), now)
+
+
+def workers_query(now: datetime, *, stopped: bool = False) -> Select[Any]:
+    """Those heard of lately."""
     table = tables.workers
     query = select(table).where(table.c.seen_at > now - _SILENT_SHOWN)
     if not stopped:
         query = query.where(table.c.stopped_at.is_(None))
-    rows = connection.execute(query.order_by(table.c.name, table.c.worker_id)).all()
-    counted = connection.execute(_RUNNING_BY_WORKER, {"most": COUNT_LIMIT})
-    running = {row.worker_id: row.running for row in counted}
+    return query.order_by(table.c.name, table.c.worker_id)
+
+
+def workers_of(rows: Iterable[Any], counted: Iterable[Any], now: datetime) -> tuple[WorkerView, ...]:
+    """By name; ``counted``: the rows of ``RUNNING``."""
+    running: Counter[int] = Counter()
+    for row in counted:
+        running[row.worker_id] += row.running
     return tuple(
         WorkerView(
             worker_id=row.worker_id,
@@ -162,7 +187,7 @@ def read_workers(connection: Connection, now: datetime, *, stopped: bool = False
             pid=row.pid,
             queues=tuple(json.loads(row.queues)),
             slots=row.slots,
-            busy=min(running.get(row.worker_id, 0), row.slots),
+            busy=min(running[row.worker_id], row.slots),
             is_draining=row.draining or row.drain_requested,
             started_at=row.started_at,
             seen_at=row.seen_at,
@@ -170,17 +195,40 @@ def read_workers(connection: Connection, now: datetime, *, stopped: bool = False
             age=max(now - row.seen_at, timedelta(0)),
             is_drain_requested=row.drain_requested,
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: (row.name, row.worker_id))
     )
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRows:
+    """What queues are made of: the rows of four queries."""
+
+    live: Sequence[Any]
+    paced: Sequence[Any]
+    running: Sequence[Any]
+    rules: Sequence[Any]
 
 
 def read_queues(
     connection: Connection, now: datetime, workers: Sequence[WorkerView], silent_after: timedelta
 ) -> tuple[QueueView, ...]:
     """Every queue with claims to grant, a worker or a rule, by name. A worker silent for longer serves none."""
+    queries = {**queue_queries(now), "rules": select(tables.queues)}
+    return queues_of(QueueRows(**read_together(connection, queries)), now, workers, silent_after)
+
+
+def queue_queries(now: datetime) -> dict[str, Any]:
+    """Those of ``QueueRows`` but for the rules."""
+    return {"live": _LIVE_QUEUES.bindparams(now=now), "paced": _PACED_QUEUES.bindparams(now=now), "running": RUNNING}
+
+
+def queues_of(
+    read: QueueRows, now: datetime, workers: Sequence[WorkerView], silent_after: timedelta
+) -> tuple[QueueView, ...]:
+    """As ``read_queues`` says."""
     found: dict[str, dict[str, Any]] = {}
-    for query, is_paced in ((_LIVE_QUEUES, False), (_PACED_QUEUES, True)):
-        for row in connection.execute(query, {"now": now}):
+    for rows, is_paced in ((read.live, False), (read.paced, True)):
+        for row in rows:
             queue = found.setdefault(row.queue, {"due": 0, "ahead": 0, "catch_up": 0, "oldest": None})
             if is_paced:
                 queue["catch_up"] += row.due + row.ahead
@@ -190,8 +238,10 @@ def read_queues(
             if row.oldest <= now:
                 queue["oldest"] = row.oldest if queue["oldest"] is None else min(queue["oldest"], row.oldest)
     serving = [w for w in workers if w.stopped_at is None and not w.is_draining and w.age <= silent_after]
-    running = {row.queue: row.running for row in connection.execute(_RUNNING_BY_QUEUE, {"most": COUNT_LIMIT})}
-    rules = {row.name: QueueRule(row.slots, row.rate) for row in connection.execute(select(tables.queues))}
+    running: Counter[str] = Counter()
+    for row in read.running:
+        running[row.queue] += row.running
+    rules = {row.name: QueueRule(row.slots, row.rate) for row in read.rules}
     names = sorted({*found, *rules, *running, *(queue for worker in serving for queue in worker.queues)})
     return tuple(
         QueueView(
@@ -200,40 +250,45 @@ def read_queues(
             workers=sum(name in worker.queues for worker in serving),
             slots=sum(worker.slots for worker in serving if name in worker.queues),
             busy=sum(worker.busy for worker in serving if name in worker.queues),
-            running=running.get(name, 0),
+            running=running[name],
             rule=rules.get(name, NO_RULE),
         )
         for name in names
     )
 
 
-def read_counts(connection: Connection, now: datetime) -> tuple[int, int, int]:
+def counts_query(now: datetime) -> Query:
     """Claims running, claims parked, runs failed in the last hour."""
-    row = connection.execute(_COUNTS, {"since": now - timedelta(hours=1), "most": COUNT_LIMIT + 1}).one()
-    return row.running, row.parked, row.failed
+    return _COUNTS.bindparams(since=now - timedelta(hours=1))
 
 
-def read_lateness(
-    connection: Connection, now: datetime, since: datetime
-) -> tuple[Lateness, tuple[LatenessMinute, ...]]:
-    """Lateness of the last 5 minutes, and by minute from `since` on; of the newest ``LATENESS_ROWS`` first tries.
+def lateness_query(now: datetime, since: datetime) -> Query:
+    """The newest ``LATENESS_ROWS`` first tries of the last 5 minutes, and from ``since`` on.
 
     A retry is late by its delay, on purpose: it would hide whether ticks start in time.
     """
     table = tables.runs
-    rows = connection.execute(
+    return (
         select(table.c.started_at, table.c.lateness_ms)
         .where(table.c.finished_at > min(since, now - LATENESS_NOW), table.c.attempt == 1)
         .order_by(table.c.finished_at.desc(), table.c.token.desc())
         .limit(LATENESS_ROWS)
     )
-    pairs = [(row.started_at, row.lateness_ms) for row in rows if row.started_at and row.lateness_ms is not None]
+
+
+def lateness_of(rows: Iterable[Any], now: datetime, since: datetime) -> tuple[Lateness, tuple[LatenessMinute, ...]]:
+    """Lateness of the last 5 minutes, and by minute from ``since`` on."""
+    looked_at = list(rows)
+    pairs = [(row.started_at, row.lateness_ms) for row in looked_at if row.started_at and row.lateness_ms is not None]
     by_minute: dict[datetime, list[int]] = {}
     for started_at, lateness_ms in pairs:
         if started_at >= since:
             by_minute.setdefault(started_at.replace(second=0, microsecond=0), []).append(lateness_ms)
     minutes = tuple(LatenessMinute(at, summarise(by_minute[at])) for at in sorted(by_minute))
-    return summarise([late for started_at, late in pairs if started_at > now - LATENESS_NOW]), minutes
+    recent = [(started_at, late) for started_at, late in pairs if started_at > now - LATENESS_NOW]
+    is_cut = len(looked_at) == LATENESS_ROWS and len(recent) == len(pairs)
+    within = now - min(started_at for started_at, _ in recent) if is_cut and recent else LATENESS_NOW
+    return replace(summarise([late for _, late in recent]), within=within), minutes
 
 
 def summarise(lateness_ms: Sequence[int]) -> Lateness:
@@ -246,34 +301,6 @@ def summarise(lateness_ms: Sequence[int]) -> Lateness:
         return ordered[max(ceil(share * len(ordered)), 1) - 1] * _MILLISECOND
 
     return Lateness(count=len(ordered), p50=rank(0.50), p99=rank(0.99), max=rank(1.0))
-
-
-def read_job_counts(connection: Connection) -> tuple[int, int, tuple[QuarantinedJob, ...]]:
-    """Jobs, paused jobs, and by name those in quarantine or paused by Sexton itself."""
-    table = tables.jobs
-    live = table.c.retired_at.is_(None)
-    stopped = or_(table.c.quarantined_at.is_not(None), table.c.paused_by == SEXTON)
-    total, paused, found = connection.execute(
-        select(func.count(), func.count(table.c.paused_at), func.count().filter(stopped)).select_from(table).where(live)
-    ).one()
-    if not found:
-        return total, paused, ()
-    rows = connection.execute(
-        select(
-            *(table.c.name, table.c.quarantined_at, table.c.quarantine_reason),
-            *(table.c.paused_at, table.c.pause_reason),
-        )
-        .where(live, stopped)
-        .order_by(table.c.name)
-        .limit(_LISTED)
-    )
-    jobs = (
-        QuarantinedJob(r.name, r.quarantined_at, r.quarantine_reason or "")
-        if r.quarantined_at is not None
-        else QuarantinedJob(r.name, r.paused_at, r.pause_reason or "", is_paused=True)
-        for r in rows
-    )
-    return total, paused, tuple(jobs)
 
 
 def read_failing(connection: Connection, now: datetime) -> tuple[FailingJob, ...]:
@@ -301,43 +328,3 @@ def read_failing(connection: Connection, now: datetime) -> tuple[FailingJob, ...
         if failed:
             found.append(FailingJob(ended[0].job, failed, ended[0].finished_at, ended[0].error))
     return tuple(sorted(found, key=lambda job: job.name))
-
-
-def read_lost(connection: Connection, now: datetime) -> tuple[LostRun, ...]:
-    """Runs of the last hour that ended as lost, newest first; among the newest ``COUNT_LIMIT`` failures."""
-    runs, jobs, workers = tables.runs, tables.jobs, tables.workers
-    newest = (
-        select(runs.c.job_id, runs.c.scheduled_at, runs.c.worker_id, runs.c.outcome, runs.c.finished_at, runs.c.token)
-        .where(text("outcome IN (4, 5, 6)"), runs.c.finished_at > now - timedelta(hours=1))
-        .order_by(runs.c.finished_at.desc(), runs.c.token.desc())
-        .limit(COUNT_LIMIT)
-        .subquery("newest")
-    )
-    rows = connection.execute(
-        select(newest, jobs.c.name.label("job"), workers.c.name.label("worker"))
-        .select_from(newest)
-        .join(jobs, jobs.c.job_id == newest.c.job_id)
-        .outerjoin(workers, workers.c.worker_id == newest.c.worker_id)
-        .where(newest.c.outcome == State.LOST)
-        .order_by(newest.c.finished_at.desc(), newest.c.token.desc())
-        .limit(_LISTED)
-    )
-    return tuple(
-        LostRun(row.job, row.scheduled_at, row.worker or f"worker {row.worker_id}", row.finished_at) for row in rows
-    )
-
-
-def read_proposals(connection: Connection) -> tuple[ProposalView, ...]:
-    """Open proposals, oldest first."""
-    table, jobs = tables.proposals, tables.jobs
-    rows = connection.execute(
-        select(table, jobs.c.name)
-        .join(jobs, jobs.c.job_id == table.c.job_id)
-        .where(table.c.state == "open")
-        .order_by(table.c.made_at, table.c.proposal_id)
-        .limit(100)
-    )
-    return tuple(
-        ProposalView(r.proposal_id, r.name, r.after, r.upto, r._mapping["count"], r.made_at, r.lapses_at, r.term)
-        for r in rows
-    )

@@ -6,17 +6,18 @@ look at a stretch of the newest rows. The queries themselves are in the ``read_*
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, event, func, select
 
 from sexton.catch_up import CatchUp
-from sexton.cluster_views import FailingJob, NodeView, Overview, QueueView, Undecided, WorkerView
+from sexton.cluster_views import FailingJob, NodeView, Overview, OverviewPart, QueueView, Undecided, WorkerView
 from sexton.errors import NotFound
 from sexton.history_views import History, PastRevision
 from sexton.hold_views import HoldDetail, HoldView
+from sexton.job_page_views import DayOfRuns, OpenedJob, OpenedRevision, OpenedRuns, OpenedTicks
 from sexton.job_standing import Standings
 from sexton.output_views import LiveOutput
 from sexton.setting_views import SettingChange, SettingView, cluster_setting_views
@@ -27,13 +28,15 @@ from sexton.store import (
     read_explain,
     read_history,
     read_holds,
+    read_job_page,
     read_jobs,
+    read_overview,
     read_runs,
     read_standing,
     read_takeovers,
     tables,
 )
-from sexton.terms import ElectedBy
+from sexton.store.read_overview import OverviewParts
 from sexton.tick_facts import TickFacts
 from sexton.views import (
     ClaimDetail,
@@ -51,8 +54,6 @@ from sexton.views import (
     TickPage,
 )
 
-LATENESS_WINDOW = timedelta(minutes=30)
-
 
 class LedgerReader:
     """Read-only views of the ledger.
@@ -67,13 +68,40 @@ class LedgerReader:
         connect: Callable[[], AbstractContextManager[Connection]],
         now: Callable[[], datetime] | None = None,
     ) -> None:
-        self._connect = connect
+        self._connecting = connect
         self._clock = now
+        self._standing: datetime | None = None
+        self.statements = 0
+        """How many have been made so far, apart from where transactions begin and end."""
+
+    @contextmanager
+    def at(self, now: datetime) -> Iterator[None]:
+        """All that is read meanwhile is read as of `now`, which was asked of the database a moment ago."""
+        self._standing = now
+        try:
+            yield
+        finally:
+            self._standing = None
+
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        with self._connecting() as connection:
+            event.listen(connection, "before_cursor_execute", self._count)
+            if connection.dialect.name == "sqlite" and self._clock is None:
+                self._clock = lambda: datetime.now(UTC)
+            yield connection
+
+    def _count(self, *_: object) -> None:
+        self.statements += 1
+
+    def _given_now(self) -> datetime | None:
+        return self._standing or (None if self._clock is None else self._clock())
 
     def _now(self, connection: Connection) -> datetime:
-        if connection.dialect.name == "postgresql" and self._clock is None:
-            return connection.execute(select(func.clock_timestamp(type_=tables.Instant()))).scalar_one()
-        return datetime.now(UTC) if self._clock is None else self._clock()
+        given = self._given_now()
+        if given is not None:
+            return given
+        return connection.execute(select(func.clock_timestamp(type_=tables.Instant()))).scalar_one()
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """One read transaction over the whole ledger, for the audit: one moment of it, however long it takes."""
@@ -83,63 +111,15 @@ class LedgerReader:
 
     def overview(self, lateness_since: datetime | None = None) -> Overview:
         """The cluster now. Minutes of lateness from `lateness_since` on (None: the last 30 minutes)."""
+        return self.overview_parts(frozenset(), None, lateness_since).overview
+
+    def overview_parts(
+        self, which: frozenset[OverviewPart], known: OverviewParts | None, lateness_since: datetime | None = None
+    ) -> OverviewParts:
+        """The overview with who leads as of now, the parts of `which` read anew, the others as `known`; a statement
+        each."""
         with self._connect() as connection:
-            now = self._now(connection)
-            since = lateness_since or (now - LATENESS_WINDOW).replace(second=0, microsecond=0)
-            cluster = connection.execute(select(tables.cluster)).one_or_none()
-            if cluster is None:
-                raise NotFound("this database holds no cluster yet", hint="run `sexton db upgrade`")
-            heartbeat = connection.execute(select(tables.heartbeat)).one()
-            settings = {row.key: row.value for row in connection.execute(select(tables.settings))}
-            counters = {row.name: row.value for row in connection.execute(select(tables.counters))}
-            nodes = read_cluster.read_nodes(connection, now)
-            workers = read_cluster.read_workers(connection, now)
-            running, parked, failed = read_cluster.read_counts(connection, now)
-            lateness, minutes = read_cluster.read_lateness(connection, now, since)
-            jobs, paused, quarantined = read_cluster.read_job_counts(connection)
-            takeovers = tables.takeovers.c.taken_at
-            marks = connection.execute(
-                select(takeovers).where(takeovers >= since).order_by(tables.takeovers.c.term.desc()).limit(50)
-            ).scalars()
-            predecessor = cluster.predecessor
-            if cluster.leader is not None:  # the row names one only while nobody leads
-                of_term = select(tables.takeovers.c.predecessor).where(tables.takeovers.c.term == cluster.term)
-                predecessor = connection.execute(of_term).scalar()
-            return Overview(
-                now=now,
-                cluster_id=cluster.cluster_id,
-                term=cluster.term,
-                leader=cluster.leader,
-                leader_since=cluster.leader_since,
-                elected_by=None if cluster.elected_by is None else ElectedBy(cluster.elected_by),
-                predecessor=predecessor,
-                strategy=cluster.strategy,
-                coordinator=cluster.coordinator,
-                is_halted=cluster.halted,
-                inputs_id=cluster.inputs_id,
-                resign_requested=cluster.resign_requested,
-                halt=read_cluster.read_halt(cluster),
-                forced_to=cluster.forced_to,
-                confirmation=heartbeat.confirmation,
-                heartbeat_age=max(now - heartbeat.at, timedelta(0)),
-                claims_upto=read_cluster.claims_upto(nodes, cluster.leader),
-                nodes=nodes,
-                workers=workers,
-                queues=read_cluster.read_queues(connection, now, workers, settings_from_rows(settings).lease),
-                lateness=lateness,
-                minutes=minutes,
-                takeover_marks=tuple(sorted(marks)),
-                running=running,
-                parked=parked,
-                failed_last_hour=failed,
-                jobs=jobs,
-                paused=paused,
-                quarantined=quarantined,
-                proposals=read_cluster.read_proposals(connection),
-                lost=read_cluster.read_lost(connection, now),
-                counters=counters,
-                settings=settings,
-            )
+            return read_overview.read_parts(connection, self._given_now(), which, known, lateness_since)
 
     def settings(self) -> tuple[SettingView, ...]:
         """Every setting of the cluster with its default, and who changed it when."""
@@ -257,6 +237,33 @@ class LedgerReader:
         """What an edit of these jobs would meet: claims ahead, runs in flight, how long their last runs took."""
         with self._connect() as connection:
             return read_standing.read_standings(connection, self._now(connection), job_ids, runs)
+
+    # --- one job, part by part, as a screen polls it ------------------------------------------------
+
+    def opened_job(self, job: str, ticks: int = 10, runs: int = 150) -> OpenedJob:
+        """What the job is, fires next, and how its newest runs went. Raises ``NotFound`` with near names."""
+        with self._connect() as connection:
+            return read_job_page.read_opened_job(connection, self._now(connection), job, ticks, runs)
+
+    def opened_ticks(self, job: str, before: datetime | None = None, limit: int = 100, ahead: int = 5) -> OpenedTicks:
+        """A page of its ticks, newest first. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_job_page.read_opened_ticks(connection, self._now(connection), job, before, limit, ahead)
+
+    def opened_runs(self, job: str, before: datetime | None = None, limit: int = 100) -> OpenedRuns:
+        """A page of its runs by their ticks, newest first. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_job_page.read_opened_runs(connection, job, before, limit)
+
+    def days_of_runs(self, job: str, bounds: Sequence[datetime]) -> tuple[DayOfRuns, ...]:
+        """How many runs it had between each two neighbours of `bounds` (ascending). Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_job_page.read_days_of_runs(connection, job, bounds)
+
+    def opened_revision(self, job: str, revision: int) -> OpenedRevision:
+        """One revision of a job beside the one before it. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_history.read_opened_revision(connection, job, revision)
 
     # --- the history of definitions ---------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""How the console reads: once a second, for the visible view alone, and what is told while nothing comes back."""
+"""How the console reads: once a second, for the visible view alone, and what is told while nothing comes back.
+
+What is read when is for ``core/pace.py`` to say: all refreshes together make at most five statements a second.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,10 +23,12 @@ from sexton.cluster_views import Overview
 from sexton.errors import NotFound, SextonError
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
+from sexton.store.read_overview import OverviewParts
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.leadership import alarm_lines
 from sexton_tui.console.core.lines import ALARM, Line, line
+from sexton_tui.console.core.pace import Pace, Turn
 from sexton_tui.console.core.subjects import Subject
 from sexton_tui.console.core.words import ClockReading, duration
 from sexton_tui.console.opened.screen import OpenedScreen
@@ -67,6 +72,9 @@ class Polling(Operating):
         self._started_at = monotonic()
         self._trouble = ""
         self._offered: tuple[str, Subject | None] | None = None
+        self._pace = Pace(at=time.monotonic())
+        self._parts: OverviewParts | None = None
+        self._newest: tuple[View | None, Any] = (None, None)  # the view that was read last, and what was read
 
     def _open(self, read_only: bool) -> Store:
         return open_store(
@@ -127,15 +135,14 @@ class Polling(Operating):
         """Read and show, once a second; less often while nothing comes back."""
         failures = 0
         while True:
+            is_asked = self._wake.is_set()
             self._wake.clear()
             view = self.view
-            request, since = view.request(), self._history.since
-
-            def read(store: Store, since: datetime | None = since, request: Request = request) -> tuple[Overview, Any]:
-                return store.reads.overview(since), _found_or_not(request, store)
-
+            name, request = type(view).__name__, view.request()
+            turn = self._pace.turn(time.monotonic(), name, is_asked=is_asked or view.has_class("waiting"))
+            read = _reading(turn, self._parts, self._history.since, request)
             try:
-                overview, data = await self._reads(read, READ_WITHIN + 1)
+                answer = await self._reads(read, READ_WITHIN + 1)
             except TimeoutError:
                 failures, self._trouble = failures + 1, "the database does not answer"
             except SextonError as error:
@@ -144,8 +151,11 @@ class Polling(Operating):
                 failures, self._trouble = failures + 1, f"{type(error).__name__}: {error}"
             else:
                 failures, self._trouble = 0, ""
+                at, is_first, self._parts = time.monotonic(), self._parts is None, answer.parts
+                spent = self._pace.spent(at, turn, answer.statements, name, answer.of_view)
+                self._pace = spent.began(at) if is_first else spent
                 with _unless_leaving():
-                    self._arrived(overview, view, data)
+                    self._arrived(answer.parts.overview, view, answer)
             self._tell_age()
             pause = BACK_OFF_SECONDS[min(failures, len(BACK_OFF_SECONDS)) - 1] if failures else POLL_SECONDS
             await self._sleep(pause)
@@ -155,16 +165,20 @@ class Polling(Operating):
             await asyncio.wait_for(self._wake.wait(), seconds)
         except TimeoutError:
             return
+        await asyncio.sleep(self._pace.wait(time.monotonic()))
 
-    def _arrived(self, overview: Overview, view: View, data: Any) -> None:
+    def _arrived(self, overview: Overview, view: View, answer: _Answer) -> None:
         self._answered_at = self._monotonic()
         self._overview = replace(overview, now=self._reading.now(overview.now, self.options.zone))
         self._history = self._history.merged(overview)
-        if view.is_mounted and isinstance(data, NotFound):
+        if answer.of_view is not None:
+            self._newest = (view, answer.data)
+            view.remove_class("waiting")
+        of_view, data = self._newest
+        if view.is_mounted and of_view is view and isinstance(data, NotFound):
             view.show_missing(str(data))
-        elif view.is_mounted:
+        elif view.is_mounted and of_view is view:
             view.show(Shown(self._overview, self._history, self.ascii_only), data)
-        view.remove_class("waiting")
         for tab in self.main.query(Tab):
             if tab.pane == "holds":
                 tab.show_mark(f" ({len(overview.proposals)})" if overview.proposals else "")
@@ -217,6 +231,35 @@ class Polling(Operating):
             self._overview = replace(self._overview, now=self._reading.now(self._overview.now, self.options.zone))
         self._tell_age()
         self._wake.set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a turn read; ``of_view``: the statements of the view, None where its turn was not."""
+
+    parts: OverviewParts
+    data: Any
+    statements: int
+    of_view: int | None
+
+
+def _reading(
+    turn: Turn, known: OverviewParts | None, since: datetime | None, request: Request
+) -> Callable[[Store], _Answer]:
+    """Reads what the turn says; the view as of the moment at which it was read who leads."""
+
+    def read(store: Store) -> _Answer:
+        reads = store.reads
+        before = reads.statements
+        parts = reads.overview_parts(turn.parts, known, since)
+        if known is not None and not turn.view:
+            return _Answer(parts, None, reads.statements - before, None)
+        of_parts = reads.statements
+        with reads.at(parts.pulse.now):
+            data = _found_or_not(request, store)
+        return _Answer(parts, data, reads.statements - before, reads.statements - of_parts)
+
+    return read
 
 
 def _found_or_not(request: Request, store: Store) -> Any:
