@@ -1,6 +1,9 @@
 """Deciding claims that nobody started in time, as leader or racer: what to fire, what to hold, and who counts it.
 
 Every racer may do it at any time: who holds the job's cursor decides, and what fires is counted in the race's pass.
+
+Late claims come a few at a time for as long as nobody takes them: an outage of the workers is many looks. So what
+`catch_up.hold_above` is compared with is all that would wait to fire, with what earlier looks and passes left waiting.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from datetime import datetime
 import structlog
 
 from sexton.decisions import LateJob, LatePlan
-from sexton.late_claims import decide_late, newly_fired, with_starts
+from sexton.late_claims import adds_waiting, decide_late, newly_fired, with_starts
 from sexton.races import PassShare, RacePass
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Store
@@ -26,7 +29,7 @@ def decide_as_leader(
 ) -> int:
     """Decide them all, fired or held alike; how many claims were decided."""
     plans = _plans(jobs, now, budget.term, force_hold=False)
-    if sum(plan.decision.fired for plan in plans) > settings.catch_up_hold_above:
+    if _would_wait(store, jobs, plans, settings) > settings.catch_up_hold_above:
         plans = _plans(jobs, now, budget.term, force_hold=True)
     return _carry_out(store, budget, plans, now, settings, None)
 
@@ -44,19 +47,27 @@ def decide_as_racer(
     plans = _plans(jobs, now, term, force_hold=False)
     if not plans:
         return 0
-    is_own = not seen.is_open
+    is_own, waits = not seen.is_open, _would_wait(store, jobs, plans, settings)
     if is_own:
-        fires = sum(plan.decision.fired for plan in plans)
-        opened = store.races.open_pass(term, seen.number, fires, hold_above)
+        opened = store.races.open_pass(term, seen.number, waits, hold_above)
         if opened is None:
             return 0
         seen = opened
-    if seen.holds:
+    if seen.holds or waits > hold_above:
         plans = _plans(jobs, now, term, force_hold=True)
     decided = _carry_out(store, budget, plans, now, settings, seen)
     if is_own:
         store.races.end_pass(term, seen.number)
     return decided
+
+
+def _would_wait(store: Store, jobs: Sequence[LateJob], plans: Sequence[LatePlan], settings: ClusterSettings) -> int:
+    """How many claims would wait to fire after the plans, counted far enough for the limit; 0 where none fires anew."""
+    if not any(newly_fired(plan) for plan in plans):
+        return 0
+    job_of = {job.job_id: job for job in jobs}
+    enough = settings.catch_up_hold_above + sum(len(job.claims) for job in jobs) + 1
+    return store.ticks.waiting_catch_up(enough) + sum(adds_waiting(job_of[plan.job_id], plan) for plan in plans)
 
 
 def _plans(jobs: Sequence[LateJob], now: datetime, term: int, *, force_hold: bool) -> list[LatePlan]:

@@ -78,6 +78,13 @@ def newly_fired(plan: LatePlan) -> int:
     return sum(verdict.becomes == FIRES for verdict in plan.verdicts)
 
 
+def adds_waiting(job: LateJob, plan: LatePlan) -> int:
+    """How many more claims of ``job`` wait to fire once the plan for it is carried out; below 0 where fewer do."""
+    waited = {claim.scheduled_at for claim in job.claims if claim.origin is Origin.CATCH_UP}
+    ended = sum(verdict.becomes != FIRES and verdict.scheduled_at in waited for verdict in plan.verdicts)
+    return newly_fired(plan) - ended
+
+
 def with_starts(plan: LatePlan, starts: Sequence[datetime]) -> LatePlan:
     """The plan with an ``available_at`` for each verdict that fires."""
     remaining = iter(starts)

@@ -57,6 +57,28 @@ def test_late_claims_under_hold_extend_one_open_proposal(cluster: VirtualCluster
     assert count == states(cluster)["held", "schedule"] >= 7
 
 
+@pytest.mark.parametrize("strategy", ["leader", "race"])
+def test_a_queue_without_workers_never_lets_more_wait_to_fire_than_one_pass_may_fire(
+    cluster: VirtualCluster, strategy: str
+) -> None:
+    """`catch_up.hold_above`: each look at the late claims fires a few, and the outage of the workers is many looks."""
+    cluster.set(catch_up__hold_above="10", strategy=strategy)
+    cluster.apply(*(cron_job(f"job-{number}", "* * * * *", "all") for number in range(3)))
+    cluster.apply(cron_job("newest", "* * * * *", "latest"))
+    cluster.node("one")
+    cluster.run(200, step=1.0)
+    before = states(cluster)
+    assert 5 <= before["ready", "catch_up"] <= 10
+    assert ("held", "schedule") not in before
+    cluster.run(500, step=1.0)
+    found = states(cluster)
+    assert found["ready", "catch_up"] <= 10
+    assert sum(count for (state, _), count in found.items() if state == "held") >= 15
+    assert {hold.reason for hold in cluster.store.reads.holds()} == {
+        "claimed but not started; held: the pass would fire more ticks than catch_up.hold_above"
+    }
+
+
 def test_late_claims_under_skip_are_skipped_on_record(cluster: VirtualCluster) -> None:
     cluster.apply(cron_job("often", "* * * * *", "skip"))
     cluster.node("one")

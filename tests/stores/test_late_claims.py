@@ -44,6 +44,19 @@ def write_late(store: Store, term: int, job: JobRow, count: int = 3) -> list[dat
     return ticks
 
 
+def test_what_waits_to_be_caught_up_with_is_counted_up_to_a_limit(store: Store, ledger_url: str) -> None:
+    scene = ClaimRows(ledger_url)
+    for _ in range(3):
+        scene.add(1, origin=int(Origin.CATCH_UP), available_at=store.now() + MINUTE)
+    scene.add(1, origin=int(Origin.CATCH_UP), blocked=True)
+    scene.add(1, origin=int(Origin.CATCH_UP), attempt=1)
+    scene.add(1, origin=int(Origin.BACKFILL))
+    scene.add(1)
+    scene.close()
+    assert store.ticks.waiting_catch_up(100) == 3
+    assert store.ticks.waiting_catch_up(2) == 2
+
+
 def plan(term: int, job: JobRow, verdicts: Sequence[LateVerdict], proposal: NewProposal | None = None) -> LatePlan:
     ticks = [verdict.scheduled_at for verdict in verdicts]
     fired = sum(verdict.becomes == FIRES for verdict in verdicts)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sexton.claims import Origin
 from sexton.decisions import Cause, LateClaim, LateJob, LatePlan
 from sexton.job_rules import MissedPolicy, MissedRules
-from sexton.late_claims import FIRES, decide_late, newly_fired, with_starts
+from sexton.late_claims import FIRES, adds_waiting, decide_late, newly_fired, with_starts
 from tests.support.planned_jobs import MINUTELY, NOON, ago, revision, rules
 
 TERM = 4
@@ -52,6 +52,13 @@ def test_all_fires_the_new_ones_and_leaves_those_it_fired_before_as_they_are() -
     assert verdicts(plan) == {3: FIRES, 2: FIRES}
     assert plan is not None
     assert newly_fired(plan) == 2
+
+
+def test_a_fire_that_takes_the_place_of_one_that_waited_lets_no_more_wait() -> None:
+    latest = late_job(rules("latest"), *minutes(5, 6, Origin.CATCH_UP), *minutes(2, 3))
+    every = late_job(rules("all"), *minutes(5, 6, Origin.CATCH_UP), *minutes(2, 3))
+    plans = [(job, decide_late(job, NOON, TERM)) for job in (latest, every)]
+    assert [adds_waiting(job, plan) for job, plan in plans if plan is not None] == [-1, 2]
 
 
 def test_beyond_max_the_oldest_expire_those_fired_before_included() -> None:

@@ -37,6 +37,13 @@ def late_job_rows(
     )
 
 
+# By the index of paced claims.
+WAITING = """
+SELECT count(*) FROM (
+  SELECT 1 FROM claims WHERE state = 0 AND NOT blocked AND origin IN (1, 2, 3) AND origin = 1 AND attempt = 0
+  LIMIT {}) waiting
+"""
+
 # A retired job has no row among those that can have undecided ticks, but its claims may still be late.
 ENDED_JOBS = """
 SELECT j.job_id, j.name, c.seq, c.at FROM jobs j JOIN cursors c ON c.job_id = j.job_id WHERE j.retired_at IS NOT NULL

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sexton.decisions import LatePlan
 from sexton.store.hold_rules import IS_GAP, OPENED_ANEW
-from sexton.store.late_claims import ENDED_JOBS, ended_job, late_job_rows, late_values
+from sexton.store.late_claims import ENDED_JOBS, WAITING, ended_job, late_job_rows, late_values
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.job_rows import read_jobs
 from sexton.store.postgres.races import IS_WITHIN, SHARE, share_values
@@ -38,6 +38,7 @@ FROM unnest(%(job_ids)s::bigint[], %(revisions)s::integer[]) n(job_id, revision)
 JOIN revisions r USING (job_id, revision)
 """
 
+_WAITING = WAITING.format("%(limit)s").encode()
 _IS_GAP = IS_GAP.format("q")
 _ENDED = f"{ENDED_JOBS} AND j.job_id = ANY (%(job_ids)s::bigint[])"
 
@@ -103,6 +104,13 @@ _COUNTED = """,
   UPDATE race_pass SET fired = fired + %(fires)s FROM whole WHERE id = 1 AND whole.decided > 0)"""
 _DECIDE = _statement().encode()
 _DECIDE_IN_PASS = _statement(f"\n {SHARE},", f" AND {IS_WITHIN}", _COUNTED).encode()
+
+
+def waiting_catch_up(store: PostgresConnection, limit: int) -> int:
+    """``TickStore.waiting_catch_up``."""
+    with store.autocommit() as connection:
+        (found,) = connection.execute(_WAITING, {"limit": limit}).fetchone() or (0,)
+    return int(found)
 
 
 def late_jobs(store: PostgresConnection, limit: int) -> tuple[LateJobRow, ...]:

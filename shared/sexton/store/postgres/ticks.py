@@ -90,6 +90,9 @@ class PostgresTicks:
         first: datetime | None = None if row is None else row[0]
         return first
 
+    def waiting_catch_up(self, limit: int) -> int:
+        return late_claims.waiting_catch_up(self._connection, limit)
+
     def unfinished_pass(self) -> UnfinishedPass:
         with self._connection.autocommit() as connection:
             holds, fired = connection.execute(_UNFINISHED).fetchone() or (False, 0)

@@ -122,6 +122,10 @@ class TickStore(Protocol):
         """
         ...
 
+    def waiting_catch_up(self, limit: int) -> int:
+        """How many claims of origin `catch_up` wait, not paused and never granted; counted up to ``limit``."""
+        ...
+
     def unfinished_pass(self) -> UnfinishedPass:
         """What a pass that begins now goes on with; nothing where the last one was finished."""
         ...

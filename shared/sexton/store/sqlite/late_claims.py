@@ -8,7 +8,7 @@ import sqlite3
 from sexton.claims import State
 from sexton.decisions import LatePlan, NewProposal
 from sexton.store.hold_rules import IS_GAP, OPENED_ANEW
-from sexton.store.late_claims import ENDED_JOBS, ended_job, late_job_rows, late_state
+from sexton.store.late_claims import ENDED_JOBS, WAITING, ended_job, late_job_rows, late_state
 from sexton.store.protocol import Channel, LateJobRow
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.job_rows import read_jobs
@@ -51,6 +51,13 @@ WHERE proposal_id = (
   SELECT max(q.proposal_id) FROM proposals q WHERE q.job_id = ? AND q.state = 'open' AND NOT {IS_GAP.format("q")})
 """  # noqa: S608 - the part is a constant
 _PROPOSE = f"{PROPOSE.partition('ON CONFLICT')[0]} ON CONFLICT (job_id, after) DO UPDATE SET {OPENED_ANEW}"
+
+
+def waiting_catch_up(store: SqliteConnection, limit: int) -> int:
+    """``TickStore.waiting_catch_up``."""
+    with store.snapshot() as connection:
+        ((found,),) = connection.execute(WAITING.format("?"), [limit]).fetchall()
+    return int(found)
 
 
 def late_jobs(store: SqliteConnection, limit: int) -> tuple[LateJobRow, ...]:

@@ -88,6 +88,9 @@ class SqliteTicks:
             ((after,),) = connection.execute(_RESERVE, [self._connection.now_micros(), span]).fetchall()
         return from_micros(after - span)
 
+    def waiting_catch_up(self, limit: int) -> int:
+        return late_claims.waiting_catch_up(self._connection, limit)
+
     def unfinished_pass(self) -> UnfinishedPass:
         with self._connection.snapshot() as connection:
             holds, fired = connection.execute(_UNFINISHED).fetchone()
