@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sexton.catch_up import CatchUp
 from sexton.cluster_views import (
     FailingJob,
     Lateness,
@@ -22,8 +23,9 @@ from sexton.queue_rules import QueueRule
 from sexton.terms import CoordinatorServer, ElectedBy
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.needs import needs
-from sexton_tui.console.core.overview import need_line, need_lines, work_lines
+from sexton_tui.console.core.overview import need_line, pace_line, work_lines
 from sexton_tui.console.core.standing import alarms
+from sexton_tui.console.core.subjects import OfProposal
 from tests.unit.test_console_plot import minute
 
 NOW = datetime(2026, 3, 29, 2, 30, tzinfo=UTC)
@@ -194,10 +196,8 @@ def test_jobs_that_failed_at_their_last_run_are_named_each_or_where_they_are_man
 
 def test_what_the_banner_tells_in_full_is_only_named_below_it() -> None:
     halted = replace(HEALTHY, is_halted=True, confirmation="unconfirmed")
-    assert [line.text for line in need_lines(halted, ())] == [
-        "! HALTED (above)",
-        "· UNCONFIRMED (above)",
-    ]
+    shown = [need_line(need, under_banner=True, with_keys=True).text for need in needs(halted)]
+    assert shown == ["! HALTED (above) · h lifts it", "· UNCONFIRMED (above)"]
     (halt, _) = needs(halted)
     assert need_line(halt).text.startswith("! HALTED: no tick is decided, no claim granted. Next: ")
     assert [need.alarm for need in needs(replace(HEALTHY, leader=None))] == ["NO LEADER"]
@@ -208,12 +208,43 @@ def test_what_the_banner_tells_in_full_is_only_named_below_it() -> None:
 
 def test_work_says_what_waits_runs_and_failed() -> None:
     lines = [line.text for line in work_lines(replace(HEALTHY, paused=1, failed_last_hour=3))]
-    assert lines[:4] == [
+    assert lines[:5] == [
         "ready 0 due, 5 ahead",
         "1 run, 0 parked, 3 failed in 1 h",
+        "no catch-up; 50/s, 10 at once",
         "1 worker, 1 of 4 slots busy",
         "9 jobs, 1 paused",
     ]
+
+
+def test_in_little_room_work_tells_the_catch_up_and_the_queues_that_need_somebody_first() -> None:
+    gpu = QueueView("gpu", 3, 0, 0, OLD, 0, 0, 0)
+    crowded = replace(HEALTHY, queues=(QUEUE, replace(QUEUE, name="mail"), gpu))
+    catching_up = CatchUp(NOW, 50, 10, running=4, waiting={"catch_up": 1200}, done_in=timedelta(minutes=5))
+    assert [line.text for line in work_lines(crowded, catching_up, width=36, height=7)] == [
+        "ready 3 due, 10 ahead, oldest 31 s",
+        "1 run, 0 parked, 0 failed in 1 h",
+        "catch-up 1,200, done in about 5m",
+        "  budget 50/s, 4 of 10 at once",
+        "1 worker 1/4 busy; 9 jobs",
+        "gpu  3 due for 31 s  no worker",
+        "2 more queues: key 7",
+    ]
+
+
+def test_ticks_a_second_are_those_that_started_in_the_stretch_looked_at() -> None:
+    seen = replace(HEALTHY, lateness=Lateness(5_000, SECOND, SECOND, SECOND, within=42 * SECOND))
+    assert pace_line(seen, 36).text == "119 ticks/s  0 lost races  0 stale"
+    assert pace_line(HEALTHY).text == "0 ticks/s  0 lost races  0 stale writes refused"
+
+
+def test_in_the_console_needs_name_the_keys_that_act_on_them() -> None:
+    held = replace(HEALTHY, proposals=(ProposalView(7, "gl", NOW, NOW, 2, OLD, NOW, 3),))
+    (need,) = needs(held)
+    assert need.about == OfProposal("gl", 7)
+    told = "! 1 proposal held, the oldest for 31 s (gl)"
+    assert need_line(need).text == told
+    assert need_line(need, with_keys=True).text == f"{told} · a approves, x rejects, 3 lists"
 
 
 def test_a_row_of_failures_as_long_as_was_looked_at_may_be_longer() -> None:

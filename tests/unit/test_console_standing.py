@@ -224,11 +224,11 @@ def test_in_little_room_what_is_well_is_told_shortly() -> None:
     head = texts(THREE)[:3]
     assert texts(THREE, 6) == [
         *head,
-        "ZooKeeper 3 of 3 serve",
+        "ZooKeeper 3 of 3 serve, session 6s",
         "○ sched-1  200 ms behind, +1 ms",
         "○ sched-3  cold, 200 ms behind, +1 ms",
     ]
-    assert texts(THREE, 5) == [*head, "ZooKeeper 3 of 3 serve", "○ sched-1, sched-3"]
+    assert texts(THREE, 5) == [*head, "ZooKeeper 3 of 3 serve, session 6s", "○ sched-1, sched-3"]
     lost = replace(THREE, nodes=(replace(NODE, age=40 * SECOND), *THREE.nodes[1:]))
     assert texts(lost, 5)[-1] == "○ sched-3; silent: sched-1"
 

@@ -10,7 +10,6 @@ import typer
 from sexton.catch_up import CatchUp, catch_up_sentences
 from sexton.cluster_views import FailingJob, Overview, Undecided
 from sexton.masked_url import masked_url
-from sexton.store.protocol import Store
 from sexton_tui.cli.invocation import invocation_of, open_cluster
 from sexton_tui.cli.listings.printing import is_ascii_output, print_lines
 from sexton_tui.cli.output import Output, OutputOption, json_value, print_json
@@ -19,10 +18,9 @@ from sexton_tui.console.core import overview as blocks
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.leadership import alarm_lines, leadership_lines, leadership_record
 from sexton_tui.console.core.lines import Line, Span, line
-from sexton_tui.console.core.needs import Need, needs
+from sexton_tui.console.core.needs import ALERTS_COUNTED, Need, needs, standing_needs
 from sexton_tui.console.core.standing import Word, word
 
-_ALERTS_COUNTED = 100
 _PLOT_WIDTH, _PLOT_HEIGHT = 72, 6
 
 
@@ -38,7 +36,8 @@ def status(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     with open_cluster(ctx, read_only=True) as store:
         overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
         catch_up = store.reads.catch_up()
-        found = needs(overview, failing, undecided) + _pause_of_all(store) + _open_alerts(store)
+        standing = standing_needs(store.pauses.pause_of_all(), store.alerts.listed(ALERTS_COUNTED, only_open=True))
+        found = needs(overview, failing, undecided) + standing
     is_healthy = not any(need.is_urgent for need in found)
     if output is Output.TABLE:
         print_lines(status_lines(overview, found, database, catch_up), coloured=True)
@@ -48,23 +47,6 @@ def status(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
         record = status_record(overview, found, failing, undecided, catch_up, is_healthy=is_healthy)
         print(json.dumps(json_value(record), ensure_ascii=False))
     return 0 if is_healthy else 1
-
-
-def _pause_of_all(store: Store) -> tuple[Need, ...]:
-    pause = store.pauses.pause_of_all()
-    if pause is None:
-        return ()
-    since = f"{pause.since:%Y-%m-%d %H:%M:%S}"
-    return (Need(f"all jobs are paused since {since} by {pause.who}: {pause.why}", False, "`sexton resume --all`"),)
-
-
-def _open_alerts(store: Store) -> tuple[Need, ...]:
-    """One line for all: what each of them is about stands above it, if it is so still."""
-    found = store.alerts.listed(_ALERTS_COUNTED, only_open=True)
-    if not found:
-        return ()
-    more = "" if len(found) == 1 else f", the oldest of {len(found)}" + ("" if len(found) < _ALERTS_COUNTED else "+")
-    return (Need(f"an alert is open{more}: {found[0].sentence}", False, "`sexton alerts`"),)
 
 
 def status_lines(overview: Overview, found: tuple[Need, ...], database: str, catch_up: CatchUp) -> list[Line]:

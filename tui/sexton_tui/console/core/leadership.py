@@ -64,7 +64,7 @@ def leadership_lines(overview: Overview, height: int | None = None, *, with_node
     short_servers: list[Line] = []
     all_servers: list[Line] = []
     if uses_zookeeper(overview):
-        short_servers, all_servers = [_servers_line(found)], _servers_lines(overview, found)
+        short_servers, all_servers = [_servers_line(found, _session(overview))], _servers_lines(overview, found)
     short_nodes, all_nodes = _nodes_line(others), [_node_line(node) for node in others]
     are_well = all(server.serves and not server.otherwise for server in found)
     between: list[list[Line]] = [[*short_servers, *all_nodes], [*all_servers, *short_nodes]]
@@ -191,8 +191,17 @@ def _servers_lines(overview: Overview, found: Sequence[ServerSeen]) -> list[Line
     return [*lines, *(one for server in found for one in _server_lines(server))]
 
 
-def _servers_line(found: Sequence[ServerSeen], *, with_troubles: bool = True) -> Line:
-    """How many of the servers serve; shortly, which do not."""
+def _session(overview: Overview) -> Part:
+    """How long the leader's session outlives its connection, and whether there is one; empty where it does not say."""
+    said = leader_session(overview).partition(": ")[0].removeprefix("ZooKeeper ").split(", ")
+    if not said[0].startswith("session "):
+        return ""
+    lasts = next((word for word in said[1:] if not word.endswith("connected") and "connected" not in word), "")
+    return f", session {lasts}".rstrip() + (" not connected" if "not connected" in said else "")
+
+
+def _servers_line(found: Sequence[ServerSeen], session: Part = "", *, with_troubles: bool = True) -> Line:
+    """How many of the servers serve; shortly, which do not, or else how the leader's session is."""
     if not found:
         return line("ZooKeeper", (": no fresh word of its servers", DIM))
     serving = sum(server.serves for server in found)
@@ -205,6 +214,8 @@ def _servers_line(found: Sequence[ServerSeen], *, with_troubles: bool = True) ->
             troubles["in dispute"] = in_dispute
         if len(troubles) == 1:  # of several, no room
             told += [(f"; {number} {trouble}", style or WARN) for trouble, number in troubles.items()]
+        if not troubles:
+            told.append(session)
     return line(*told)
 
 

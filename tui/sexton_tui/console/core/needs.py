@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from sexton.alerts import AlertView
 from sexton.cluster_views import FAILURES_IN_A_ROW, FAILURES_SEEN, FailingJob, Overview, Undecided
 from sexton.settings import settings_from_rows
+from sexton.store.protocol.pauses import PauseOfAll
 from sexton_tui.console.core.standing import (
     NODE_SILENCE,
     Word,
@@ -18,6 +20,7 @@ from sexton_tui.console.core.standing import (
     servers,
     word,
 )
+from sexton_tui.console.core.subjects import OfJob, OfNode, OfProposal, OfQueue, OfWorker, Subject
 from sexton_tui.console.core.words import duration, instant, plural
 
 OVERDUE = timedelta(seconds=30)
@@ -31,12 +34,15 @@ _TOLD_EACH, _NAMED = 3, 8
 class Need:
     """One thing that needs a human. `is_urgent`: ticks are not decided or not run because of it, or wait for an
     answer; else it is a warning. `todo`: what to do next, where that is not plain. `alarm`: its name
-    in capitals, where it is one that the console's banner tells in full."""
+    in capitals, where it is one that the console's banner tells in full. `about`: what it opens into in the console;
+    `keys`: the console's keys that act on it, in the place of `todo`."""
 
     text: str
     is_urgent: bool = True
     todo: str = ""
     alarm: str = ""
+    about: Subject | None = None
+    keys: str = ""
 
 
 def needs(
@@ -55,7 +61,10 @@ def needs(
 
 
 def _leadership(overview: Overview) -> list[Need]:
-    found = [Need(alarm.text, alarm.is_urgent, alarm.todo, alarm.name) for alarm in alarms(overview)]
+    found = [
+        Need(alarm.text, alarm.is_urgent, alarm.todo, alarm.name, keys=_ALARM_KEYS.get(alarm.name, ""))
+        for alarm in alarms(overview)
+    ]
     told = word(overview)
     if overview.leader is not None and told is not Word.NO_LEADER and overview.heartbeat_age > late_beat(overview):
         silent = f"leader {overview.leader} is silent for {duration(overview.heartbeat_age)}"
@@ -67,6 +76,14 @@ def _leadership(overview: Overview) -> list[Need]:
             Need(f"{plural(swallowed, 'tick')} swallowed: a decided tick met an older claim; run `sexton audit`")
         )
     return found + _servers(overview)
+
+
+_ALARM_KEYS = {
+    "HALTED": "h lifts it",
+    "NO LEADER": "F forces a node",
+    "CLOCK IN DOUBT": "C accepts it",
+    "FORCED": "F forces another",
+}
 
 
 def _servers(overview: Overview) -> list[Need]:
@@ -102,14 +119,18 @@ def _work(overview: Overview) -> list[Need]:
     for queue in overview.queues:
         waits = "" if queue.oldest is None else f", the oldest for {duration(overview.now - queue.oldest)}"
         if not queue.workers and (queue.due or queue.ahead):
-            found.append(Need(f"queue {queue.name} has no worker: {plural(queue.due, 'claim')} due{waits}"))
+            told = f"queue {queue.name} has no worker: {plural(queue.due, 'claim')} due{waits}"
+            found.append(Need(told, about=OfQueue(queue.name)))
         elif queue.oldest is not None and overview.now - queue.oldest > OVERDUE:
             limit = f"; its limit is {queue.rule}" if queue.rule else ""
-            found.append(Need(f"queue {queue.name} is behind: {plural(queue.due, 'claim')} due{waits}{limit}"))
+            told = f"queue {queue.name} is behind: {plural(queue.due, 'claim')} due{waits}{limit}"
+            found.append(Need(told, about=OfQueue(queue.name)))
     if overview.proposals:
-        oldest = duration(overview.now - overview.proposals[0].made_at)
-        what = plural(len(overview.proposals), "proposal")
-        found.append(Need(f"{what} held, the oldest for {oldest} ({overview.proposals[0].job})"))
+        first = overview.proposals[0]
+        oldest = duration(overview.now - first.made_at)
+        told = f"{plural(len(overview.proposals), 'proposal')} held, the oldest for {oldest} ({first.job})"
+        keys = "a approves, x rejects, 3 lists"
+        found.append(Need(told, about=OfProposal(first.job, first.proposal_id), keys=keys))
     return found
 
 
@@ -120,19 +141,30 @@ def _lost(overview: Overview) -> list[Need]:
         ticks = [run.scheduled_at for run in overview.lost if (run.job, run.worker) == (job, worker)]
         several = "" if len(ticks) == 1 else f", {len(ticks)} in 1 h"
         told = f"job {job}: a run was lost with {worker} (tick {instant(ticks[0], overview.now)}{several})"
-        found.append(Need(told, todo=f"see on {worker} what it did; again: `sexton trigger {job}`"))
+        todo = f"see on {worker} what it did; again: `sexton trigger {job}`"
+        keys = f"see on {worker} what it did; t runs it again"
+        found.append(Need(told, todo=todo, about=OfJob(job), keys=keys))
     return found
 
 
 def _jobs(overview: Overview, failing: Sequence[FailingJob]) -> list[Need]:
     found = [
-        Need(f"job {job.name} is paused by sexton: {job.reason}", todo=f"mend it, then `sexton resume {job.name}`")
+        Need(
+            f"job {job.name} is paused by sexton: {job.reason}",
+            todo=f"mend it, then `sexton resume {job.name}`",
+            about=OfJob(job.name),
+            keys="mend it, then r resumes",
+        )
         if job.is_paused
-        else Need(f"job {job.name} is quarantined: {job.reason}")
+        else Need(f"job {job.name} is quarantined: {job.reason}", about=OfJob(job.name), keys="mend it, then r resumes")
         for job in overview.quarantined
     ]
     found += [
-        Need(f"job {job.name} failed {_in_a_row(job)} in a row: {job.error or 'no reason given'}", is_urgent=False)
+        Need(
+            f"job {job.name} failed {_in_a_row(job)} in a row: {job.error or 'no reason given'}",
+            is_urgent=False,
+            about=OfJob(job.name),
+        )
         for job in failing
         if job.failed >= FAILURES_IN_A_ROW
     ]
@@ -148,13 +180,14 @@ def _failed_lately(failing: Sequence[FailingJob]) -> list[Need]:
                 f"job {job.name} failed at its last {'run' if job.failed == 1 else f'{job.failed} runs'}: "
                 f"{job.error or 'no reason given'}",
                 is_urgent=False,
+                about=OfJob(job.name),
             )
             for job in failing
         ]
     names = ", ".join(job.name for job in failing[:_NAMED])
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
     told = f"{len(failing)} jobs failed at their last run: {names}{more}"
-    return [Need(told, is_urgent=False, todo="`sexton runs --state failed` tells why")]
+    return [Need(told, is_urgent=False, todo="`sexton runs --state failed` tells why", keys="5 then f lists them")]
 
 
 def _in_a_row(job: FailingJob) -> str:
@@ -167,16 +200,37 @@ def _nodes(overview: Overview) -> list[Need]:
     for node in overview.nodes:
         if node.age > NODE_SILENCE:
             if node.name != overview.leader or overview.heartbeat_age <= late_beat(overview):  # else told above
-                found.append(Need(f"node {node.name} was last heard of {duration(node.age)} ago", is_urgent=False))
+                told = f"node {node.name} was last heard of {duration(node.age)} ago"
+                found.append(Need(told, is_urgent=False, about=OfNode(node.name)))
             continue
         if abs(node.clock_offset) > CLOCK_LIMIT:
-            off = duration(node.clock_offset)
-            found.append(Need(f"clock of {node.name} differs from the database's by {off}", is_urgent=False))
+            told = f"clock of {node.name} differs from the database's by {duration(node.clock_offset)}"
+            found.append(Need(told, is_urgent=False, about=OfNode(node.name)))
         if node.inputs_id != overview.inputs_id:
             other = f"{node.inputs_id}, the cluster's are {overview.inputs_id}"
-            found.append(Need(f"node {node.name} may not lead: its inputs are {other}", is_urgent=False))
+            told = f"node {node.name} may not lead: its inputs are {other}"
+            found.append(Need(told, is_urgent=False, about=OfNode(node.name)))
     alive = {worker.name for worker in overview.workers if worker.age <= WORKER_SILENCE}
     for worker in overview.workers:
         if worker.age > WORKER_SILENCE and worker.name not in alive:  # else it was started again
-            found.append(Need(f"worker {worker.name} was last heard of {duration(worker.age)} ago", is_urgent=False))
+            told = f"worker {worker.name} was last heard of {duration(worker.age)} ago"
+            found.append(Need(told, is_urgent=False, about=OfWorker(worker.name)))
     return found
+
+
+ALERTS_COUNTED = 100
+
+
+def standing_needs(pause: PauseOfAll | None, alerts: Sequence[AlertView]) -> tuple[Need, ...]:
+    """The pause of all jobs, and open alerts, of which ``ALERTS_COUNTED`` at most were read: in one line, for what each
+    of them is about stands above it, if it is so still."""
+    found = []
+    if pause is not None:
+        told = f"all jobs are paused since {pause.since:%Y-%m-%d %H:%M:%S} by {pause.who}: {pause.why}"
+        found.append(Need(told, False, "`sexton resume --all`", keys="P resumes them"))
+    if alerts:
+        more = f", the oldest of {len(alerts)}" + ("" if len(alerts) < ALERTS_COUNTED else "+")
+        told = f"an alert is open{more if len(alerts) > 1 else ''}: {alerts[0].sentence}"
+        job = alerts[0].job
+        found.append(Need(told, False, "`sexton alerts`", about=None if job is None else OfJob(job)))
+    return tuple(found)

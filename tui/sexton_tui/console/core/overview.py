@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sexton.cluster_views import FailingJob, Overview, QueueView
+from sexton.catch_up import CatchUp, coarse
+from sexton.cluster_views import Overview, QueueView
+from sexton.settings import settings_from_rows
 from sexton.views import ClaimView, DecisionTotals, RunView, TakeoverView
 from sexton_tui.console.core.history import LatenessHistory
-from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Line, Part, line
-from sexton_tui.console.core.needs import WORKER_SILENCE, Need, needs
+from sexton_tui.console.core.lines import BAD, DIM, PLAIN, STRONG, WARN, Line, Part, line
+from sexton_tui.console.core.needs import WORKER_SILENCE, Need
 from sexton_tui.console.core.plot import plot
 from sexton_tui.console.core.words import count, duration, instant, late_words, plural, since_words, state_style
 
-
-def need_lines(overview: Overview, failing: Sequence[FailingJob]) -> list[Line]:
-    """What needs a human, or that nothing does."""
-    found = needs(overview, failing)
-    if not found:
-        return [line(("● ", GOOD), "nothing")]
-    return [need_line(need, under_banner=True) for need in found]
+_WIDE = 42  # cells, from which on a block has room for whole words
 
 
-def need_line(need: Need, *, under_banner: bool = False) -> Line:
-    """A need, with what to do about it; shortly where the console's banner tells it in full."""
+def need_line(need: Need, *, under_banner: bool = False, with_keys: bool = False) -> Line:
+    """A need, with what to do about it; shortly where the console's banner tells it in full. ``with_keys``: which keys
+    of the console act on it, in the place of commands."""
     sign: Part = ("! ", BAD) if need.is_urgent else ("· ", WARN)
     if under_banner and need.alarm:
-        return line(sign, (need.alarm, STRONG), (" (above)", DIM))
-    todo: Part = (f". Next: {need.todo}", DIM) if need.todo else ""
-    return line(sign, (need.text, STRONG if need.is_urgent else PLAIN), todo)
+        return line(
+            sign, (need.alarm, STRONG), (" (above)", DIM), (f" · {need.keys}" if with_keys and need.keys else "", DIM)
+        )
+    # What enter opens, the list says once for all.
+    todo = need.keys or ("" if need.about else need.todo) if with_keys else need.todo
+    told: Part = (f"{' ·' if with_keys else '. Next:'} {todo}", DIM) if todo else ""
+    return line(sign, (need.text, STRONG if need.is_urgent else PLAIN), told)
 
 
 def lateness_lines(
@@ -39,7 +40,8 @@ def lateness_lines(
         lines = [line(f"p50 {duration(late.p50)}  p99 {duration(late.p99)}  max {duration(late.max)}")]
     else:
         lines = [line(("no run started in 5 minutes", DIM))]
-    rows = height - 2
+    lines.append(pace_line(overview, width))
+    rows = height - 3
     if rows >= 1:
         drawn = plot(
             history.minutes,
@@ -54,63 +56,112 @@ def lateness_lines(
     return lines
 
 
-def work_lines(overview: Overview) -> list[Line]:
-    """Claims by state, jobs, workers, queues."""
+def pace_line(overview: Overview, width: int = 80) -> Line:
+    """How many ticks start a second, and how often something was decided or written twice in vain."""
+    pace = overview.lateness.a_second or 0.0
+    refused = overview.counters.get("stale_results", 0) + overview.counters.get("stale_commits", 0)
+    lost = overview.counters.get("race_conflicts", 0)
+    told = f"{pace:.0f}" if pace >= 10 or not pace else f"{pace:.2f}" if pace < 0.1 else f"{pace:.1f}"
+    stale = f"{count(refused)} stale" + (" writes refused" if width >= _WIDE else "")
+    return line(f"{told} ticks/s", (f"  {count(lost)} lost races  {stale}", DIM))
+
+
+def work_lines(
+    overview: Overview, catch_up: CatchUp | None = None, *, width: int = 80, height: int | None = None
+) -> list[Line]:
+    """Claims by state, the catch-up (where it was read), workers, jobs, queues: of `height` lines at most, those
+    queues first that need somebody."""
     failed: Part = (f"{count(overview.failed_last_hour)} failed", BAD if overview.failed_last_hour else PLAIN)
     alive = [worker for worker in overview.workers if worker.age <= WORKER_SILENCE]
     slots = sum(worker.slots for worker in alive)
     busy = sum(worker.busy for worker in alive)
     lines = [
-        line(f"ready {count(overview.due)} due, {count(overview.ahead)} ahead", _catch_up(overview)),
+        line(f"ready {count(overview.due)} due, {count(overview.ahead)} ahead", _oldest(overview)),
         line(f"{count(overview.running)} run, {count(overview.parked)} parked, ", failed, (" in 1 h", DIM)),
+        *catch_up_lines(overview, catch_up),
         line(f"{plural(len(alive), 'worker')}, {busy} of {slots} slots busy"),
         line(plural(overview.jobs, "job"), *([f", {count(overview.paused)} paused"] if overview.paused else [])),
     ]
-    lines += [_queue_line(queue) for queue in overview.queues]
-    refused = overview.counters.get("stale_results", 0) + overview.counters.get("stale_commits", 0)
-    lost = overview.counters.get("race_conflicts", 0)
-    lines.append(line((f"{count(lost)} lost races, {count(refused)} stale writes refused", DIM)))
+    if height is not None and height < len(lines) + min(len(overview.queues), 3):  # no room for jobs and queues
+        lines[-2:] = [line(f"{plural(len(alive), 'worker')} {busy}/{slots} busy; {lines[-1].text}")]
+    queues = sorted(overview.queues, key=lambda queue: (bool(queue.workers), queue.oldest is None, queue.oldest))
+    room = len(queues) if height is None else max(height - len(lines), 0)
+    shown = queues if len(queues) <= room else queues[: max(room - 1, 0)]
+    lines += [_queue_line(queue, overview, is_named=width >= _WIDE) for queue in shown]
+    if room and len(shown) < len(queues):
+        lines.append(line((f"{len(queues) - len(shown)} more queues: key 7", DIM)))
     return lines
 
 
-def _catch_up(overview: Overview) -> str:
-    return f", {count(overview.catch_up)} catch-up" if overview.catch_up else ""
+def _oldest(overview: Overview) -> Part:
+    return "" if overview.oldest is None else (f", oldest {since_words(overview.oldest, overview.now)}", DIM)
 
 
-def _queue_line(queue: QueueView) -> Line:
+def catch_up_lines(overview: Overview, catch_up: CatchUp | None) -> list[Line]:
+    """What is caught up with, until when, and how much of its budget is in use."""
+    if catch_up is None:
+        settings = settings_from_rows(overview.settings)
+        budget = f"{settings.catch_up_rate:g}/s, {settings.catch_up_concurrency} at once"
+        waits = f"catch-up {count(overview.catch_up)}" if overview.catch_up else "no catch-up"
+        return [line(waits, (f"; {budget}", DIM))]
+    budget = f"budget {catch_up.rate:g}/s, {catch_up.running} of {catch_up.concurrency} at once"
+    if catch_up.is_idle:
+        return [line("no catch-up", (f"; {budget.removeprefix('budget ')}", DIM))]
+    more = "" if catch_up.is_whole else "+"
+    return [
+        line((f"catch-up {catch_up.count:,}{more}", STRONG), f", {drain_words(catch_up)}"),
+        line((f"  {budget}", DIM)),
+    ]
+
+
+def drain_words(catch_up: CatchUp) -> str:
+    """When all of it has run: ``done in about 5m``."""
+    if not catch_up.count:
+        return "the last of it runs"
+    if catch_up.done_in is not None:
+        return f"done {'in about' if catch_up.is_whole else 'not before'} {coarse(catch_up.done_in)}"
+    if catch_up.unserved:
+        return f"{count(catch_up.unserved)} without a worker"
+    return f"last starts in {coarse(catch_up.last_start_in)}" if catch_up.last_start_in else "all may start"
+
+
+def _queue_line(queue: QueueView, overview: Overview, *, is_named: bool) -> Line:
     served: Part = (
         (f"  {plural(queue.workers, 'worker')}", DIM)
         if queue.workers
         else ("  no worker", BAD if queue.due or queue.ahead else DIM)
     )
-    return line(f"queue {queue.name}  {count(queue.due)} due", served)
+    oldest = "" if queue.oldest is None else f" for {since_words(queue.oldest, overview.now)}"
+    return line("queue " if is_named else "", f"{queue.name}  {count(queue.due)} due", oldest, served)
 
 
-def feed_lines(running: Sequence[ClaimView], runs: Sequence[RunView], overview: Overview, height: int) -> list[Line]:
+def feed_lines(
+    running: Sequence[ClaimView], runs: Sequence[RunView], overview: Overview, height: int, width: int = 80
+) -> list[Line]:
     """What runs now (a third of the room at most), then the newest runs."""
-    now = overview.now
+    now, column = overview.now, 12 if width >= _WIDE else 8
     lines = []
     for claim in running[: max(height // 3, 1)]:
         since = claim.started_at or claim.granted_at
         age = "" if since is None else f"  for {since_words(since, now)}"
         lines.append(
             line(
-                (f"{instant(since, now):>12}  ", DIM),
+                (f"{instant(since, now):>{column}}  ", DIM),
                 ("running    ", PLAIN),
                 f"{claim.job}",
                 (f"{age}  {claim.worker}", DIM),
             )
         )
     for run in runs[: max(height - len(lines), 0)]:
-        lines.append(run_line(run, overview))
+        lines.append(run_line(run, overview, column))
     return lines or [line(("no runs yet", DIM))]
 
 
-def run_line(run: RunView, overview: Overview) -> Line:
+def run_line(run: RunView, overview: Overview, column: int = 12) -> Line:
     word = "to retry" if run.outcome == 0 else run.outcome.word
     details = f"  {late_words(run.lateness)} late, ran {duration(run.duration)}  {run.worker}"
     return line(
-        (f"{instant(run.finished_at, overview.now):>12}  ", DIM),
+        (f"{instant(run.finished_at, overview.now):>{column}}  ", DIM),
         (f"{word:<11}", state_style(run.outcome)),
         run.job,
         (details, DIM),

@@ -1,0 +1,56 @@
+"""What needs a human, as a list: arrows move, enter or a click opens what a need is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from sexton_tui.console.core.lines import GOOD, line
+from sexton_tui.console.core.needs import Need
+from sexton_tui.console.core.overview import need_line
+from sexton_tui.console.core.subjects import Subject
+from sexton_tui.console.view import CursorMoved, OpenAsked
+from sexton_tui.console.widgets.drawing import content_of
+
+
+class NeedsList(OptionList):
+    """The cursor stays on its need while others come and go, and is on the first where it was there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "open", show=False)]
+
+    def __init__(self, *, id: str, ascii_only: bool = False) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes="block")
+        self.border_title = "Needs a human: enter opens"
+        self._ascii_only = ascii_only
+        self._needs: tuple[Need, ...] | None = None
+
+    @property
+    def about(self) -> Subject | None:
+        """What the need under the cursor is about."""
+        place = self.highlighted
+        return self._needs[place].about if self._needs and place is not None and place < len(self._needs) else None
+
+    def show(self, needs: Sequence[Need]) -> None:
+        """Show these."""
+        if tuple(needs) == self._needs:
+            return
+        before, place = self._needs or (), self.highlighted or 0
+        self._needs = tuple(needs)
+        lines = [need_line(need, under_banner=True, with_keys=True) for need in needs]
+        shown = lines or [line(("● ", GOOD), "nothing")]
+        self.set_options([Option(content_of([one], ascii_only=self._ascii_only)) for one in shown])
+        was = before[place].about if place and place < len(before) else None
+        self.highlighted = next((at for at, need in enumerate(needs) if was is not None and need.about == was), 0)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if (about := self.about) is not None:
+            self.post_message(OpenAsked(about))
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        self.post_message(CursorMoved())
