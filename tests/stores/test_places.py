@@ -67,17 +67,32 @@ def test_a_restored_ledger_refuses_its_leader_and_its_workers_until_it_is_settle
             moved.grants.step(pull(worker))
         settled = moved.restores.settle("n2")
         assert settled is not None
-        assert (settled.term, settled.token >= JUMP) == (term + JUMP, True)
+        assert (settled.term >= term + JUMP, settled.token >= JUMP) == (True, True)
         assert moved.restores.settle("n3") is None
         assert not moved.terms.cluster().is_displaced
         assert not moved.ticks.commit(batch(moved, term, [(job, ticks_after(job, 2))])).is_current
         newer = lead(moved, "n2")
-        assert newer == term + JUMP + 1
+        assert newer == settled.term + 1
         assert moved.ticks.commit(batch(moved, newer, [(read(moved, job.job_id), ticks_after(job, 2))])).moved == 1
         set_columns(url, "claims", {}, available_at=moved.now(), start_by=None)
         grants = moved.grants.step(pull(worker)).grants
         assert {grant.token > JUMP for grant in grants} == {True}
         assert [row.action for row in rows(url, "events")].count("ledger.moved") == 1
+
+
+def test_the_older_a_backup_the_further_its_numbers_jump(
+    postgres_server: PostgresServer, store: Store, postgres_ledger: str
+) -> None:
+    """Invariants 3 and 4: restored twice, it gives no number again that it gave when it was restored first."""
+    term = lead(store)
+    set_columns(postgres_ledger, "heartbeat", {"id": 1}, at=store.now() - timedelta(days=1))
+    url = restore(postgres_server, store, postgres_ledger)
+    with closing(open_store(StoreOptions(url))) as moved:
+        settled = moved.restores.settle("n2")
+        assert settled is not None
+        assert settled.term >= term + JUMP + 86_400
+        assert settled.token >= JUMP + 86_400 * 100_000
+        assert moved.terms.cluster().term == settled.term
 
 
 def test_what_may_have_run_of_a_job_that_must_not_run_twice_is_held(

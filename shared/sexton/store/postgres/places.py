@@ -29,7 +29,10 @@ from sexton.store.postgres.edit_routine import LIMITS
 from sexton.store.protocol.restores import LedgerMoved
 
 JUMP = 1_000_000
-"""By how much terms and tokens jump: more than were ever given in what a standby or a backup may lack."""
+"""By how much terms and tokens jump at least: more than were ever given in what a standby may lack."""
+_TERMS_A_SECOND, _TOKENS_A_SECOND = 1, 100_000
+"""And how many more for each second since the ledger's last heartbeat: more than may have been given since a backup,
+or since it was restored the last time, for it may be restored again."""
 
 _HERE = (
     "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' || (SELECT system_identifier FROM pg_control_system())"
@@ -56,21 +59,23 @@ def is_replaced(cluster: str = "cluster") -> str:
 _ADMITTED = f"SELECT {in_place()} AND NOT pg_is_in_recovery() FROM cluster WHERE id = 1".encode()  # noqa: S608 - constants
 
 _LOCK = f"""
-SELECT term, place, {place_of()}, clock_timestamp() FROM cluster
+SELECT term, place, {place_of()}, clock_timestamp(), (
+  SELECT greatest(0, extract(epoch FROM clock_timestamp() - h.at))::bigint FROM heartbeat h WHERE h.id = 1)
+FROM cluster
 WHERE id = 1 AND NOT {in_place()} AND NOT pg_is_in_recovery() FOR UPDATE
 """  # noqa: S608 - the parts are constants of this file
 _JUMP_TOKENS = """
-SELECT setval('tokens', greatest(s.last_value, (SELECT coalesce(max(token), 0) FROM runs)) + %(jump)s)
+SELECT setval('tokens', greatest(s.last_value, (SELECT coalesce(max(token), 0) FROM runs)) + %(token_jump)s)
 FROM tokens s
 """
 # Workers of a release that counted their ids: one that starts must not get the id of one that goes on.
 _JUMP_WORKERS = """
-SELECT setval(s.name, nextval(s.name) + %(jump)s) FROM (
+SELECT setval(s.name, nextval(s.name) + %(term_jump)s) FROM (
   SELECT pg_get_serial_sequence('workers', 'worker_id')::regclass AS name) s
 """
 _JUMP_TERM = f"""
 WITH moved AS (
-  UPDATE cluster SET term = term + %(jump)s, place = {place_of()}, may_have_run_upto = %(now)s,
+  UPDATE cluster SET term = term + %(term_jump)s, place = {place_of()}, may_have_run_upto = %(now)s,
     resign_requested = false WHERE id = 1 RETURNING term)
 UPDATE heartbeat h SET term = moved.term FROM moved WHERE h.id = 1
 """  # noqa: S608 - the parts are constants of this file
@@ -170,13 +175,15 @@ def _settle(store: PostgresConnection, node: str) -> LedgerMoved | None:
         row = connection.execute(_LOCK).fetchone()
         if row is None:
             return None  # invariant 6: another node was first
-        term, was, here, now = row
+        term, was, here, now, age = row
+        term_jump, token_jump = (JUMP + age * each for each in (_TERMS_A_SECOND, _TOKENS_A_SECOND))
         settings = settings_from_rows(dict(connection.execute("SELECT key, value FROM settings").fetchall()))
         values: dict[str, Any] = {
-            "jump": JUMP,
+            "term_jump": term_jump,
+            "token_jump": token_jump,
             "now": now,
             "node": node,
-            "term": term + JUMP,
+            "term": term + term_jump,
             "why": f"may have run: the ledger moved ({_told(was, here)}), and its newest entries may be lost",
             "hold_above": settings.catch_up_hold_above,
         }
@@ -189,10 +196,16 @@ def _settle(store: PostgresConnection, node: str) -> LedgerMoved | None:
         connection.execute(_PROMOTE, values)
         held = connection.execute(_HOLD, values).fetchall()
         connection.execute(_MAY_HAVE_BEGUN)
-        detail = {"from": was, "to": here, "term": term + JUMP, "token": tokens, "held": sum(row[2] for row in held)}
+        detail = {
+            "from": was,
+            "to": here,
+            "term": term + term_jump,
+            "token": tokens,
+            "held": sum(row[2] for row in held),
+        }
         connection.execute(_EVENT, {"node": node, "detail": json.dumps(detail, sort_keys=True)})
         connection.execute("SELECT pg_notify('sexton_jobs', '')")
-    return LedgerMoved(was, here, term + JUMP, tokens, tuple((name, count) for _, name, count in held))
+    return LedgerMoved(was, here, term + term_jump, tokens, tuple((name, count) for _, name, count in held))
 
 
 def _told(was: str, here: str) -> str:
