@@ -157,6 +157,8 @@ class PostgresConnection:
         except DBAPIError as error:
             if isinstance(error.orig, psycopg.Error) and _is_unreachable(error.orig):
                 raise self._unreachable(error.orig) from None
+            if isinstance(error.orig, errors.InsufficientPrivilege):
+                raise self._not_allowed(error.orig) from None
             raise
         except psycopg.Error as error:
             raise self._unreachable(error) from None
@@ -176,6 +178,8 @@ class PostgresConnection:
             yield connection
         except psycopg.Error as error:
             self._roll_back(connection)
+            if isinstance(error, errors.InsufficientPrivilege):
+                raise self._not_allowed(error) from None
             if _is_unreachable(error):
                 self._drop()
                 raise self._unreachable(error) from None
@@ -211,6 +215,12 @@ class PostgresConnection:
         connection.execute("SET idle_in_transaction_session_timeout = 0")
         connection.autocommit = False
         return connection
+
+    def _not_allowed(self, error: psycopg.Error) -> Refused:
+        return Refused(
+            f"the database role at {place(self._conninfo)} may not do this: {_sentence(error)}",
+            hint="nothing was done; use a role that may, or ask whoever gives the rights",
+        )
 
     def _unreachable(self, error: psycopg.Error) -> DatabaseUnreachable:
         where = place(self._conninfo)
