@@ -19,6 +19,7 @@ from sexton.store.reads import LedgerReader
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.views import RunFilter
 from sexton_tui.console.core import details, tables
+from sexton_tui.console.core.job_page import overview_lines
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.lines import Row, row
 from sexton_tui.console.core.overview import feed_lines, takeover_lines
@@ -126,11 +127,12 @@ def test_newest_takeovers_on_one_line_each(reader: LedgerReader) -> None:
 
 
 def test_a_job_opens(reader: LedgerReader) -> None:
-    text = "\n".join(one.text for one in details.job_lines(reader.job("backup-db"), NOW))
-    for part in ("paused", "ana: storage moves tonight", "0 3 * * *  UTC", "target    true", "applied by ana"):
+    text = "\n".join(one.text for one in overview_lines(reader.opened_job("backup-db"), NOW, 80))
+    for part in ("paused", "ana: storage moves tonight", "0 3 * * *  UTC", "target    true", "at 03:00 every day"):
         assert part in text
-    ticks = "\n".join(one.text for one in details.job_lines(reader.job("gl-export"), NOW))
-    assert "  02:45:00  in 14m19s" in ticks
+    ticks = "\n".join(one.text for one in overview_lines(reader.opened_job("gl-export"), NOW, 80))
+    assert "Sun 2026-03-29 02:45:00 UTC" in ticks
+    assert "in 14m19s" in ticks
 
 
 @pytest.mark.parametrize(
@@ -188,10 +190,10 @@ def test_a_takeover_opens(reader: LedgerReader) -> None:
 
 
 def test_hostile_text_is_cleaned_in_every_view(reader: LedgerReader) -> None:
-    job = reader.job(scene.HOSTILE_NAME)
+    job = reader.opened_job(scene.HOSTILE_NAME)
     output = reader.run_output(9999)
     lines = [
-        *details.job_lines(job, NOW),
+        *overview_lines(job, NOW, 80),
         *details.run_lines(output, NOW),
         *details.takeover_lines(reader.takeover(41), NOW),
         *feed_lines((), [output.run], reader.overview(), 9),

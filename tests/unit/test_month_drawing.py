@@ -11,16 +11,13 @@ from sexton.schedule_specs import schedule_from_spec
 from sexton.tick_calendar import CalendarMonth, calendar_month
 from sexton.tick_marks import ClockChange, Showing, TickMarks, marked_between
 from sexton.zones import load_zone
-from sexton_tui.cli.month_drawing import (
-    Line,
+from sexton_tui.cli.month_drawing import Line, busy_style, month_lines, short_count
+from sexton_tui.console.core.clock_words import (
     available_text,
-    busy_style,
     change_text,
     local_text,
     mark_text,
-    month_lines,
     short_change_text,
-    short_count,
     short_mark_text,
 )
 

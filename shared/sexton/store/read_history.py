@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, select, tuple_
 
 from sexton.errors import NotFound
 from sexton.history_views import History, HistoryEntry, HistoryKind, PastRevision
+from sexton.job_page_views import OpenedRevision
 from sexton.jobs import JobDefinition
 from sexton.store import tables
 from sexton.store.read_jobs import read_job_row
@@ -84,6 +85,17 @@ def read_past_revision(connection: Connection, name: str, revision: int) -> Past
         is_quarantined=row.quarantined_at is not None,
         current=JobDefinition.from_text(found[row.job_id, row.revision].definition),
     )
+
+
+def read_opened_revision(connection: Connection, name: str, revision: int) -> OpenedRevision:
+    """A revision of the job of this name, with the one before it. Raises ``NotFound``."""
+    row = read_job_row(connection, name)
+    found = _read_revisions(connection, [(row.job_id, revision), (row.job_id, revision - 1)])
+    wanted = found.get((row.job_id, revision))
+    if wanted is None:
+        raise NotFound(f"job {row.name!r} has no revision {revision}", hint=f"its revisions are 1 to {row.revision}")
+    told = {key: event for event in _read_events(connection, [row.job_id], 1000) if (key := _revision_of(event))}
+    return OpenedRevision(_entry_of_revision(wanted, told.get((row.job_id, revision)), found), row.revision)
 
 
 def _read_events(connection: Connection, job_ids: Sequence[int] | None, limit: int) -> Sequence[Row[Any]]:

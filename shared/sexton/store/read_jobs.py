@@ -93,7 +93,7 @@ def job_state(row: Row[Any]) -> tuple[str, str]:
     return "active", ""
 
 
-def _job_view(row: Row[Any], now: datetime, runs: tuple[RunView, ...], ticks: int) -> JobView:
+def job_view(row: Row[Any], now: datetime, runs: tuple[RunView, ...], ticks: int) -> JobView:
     definition = json.loads(row.definition)
     state, detail = job_state(row)
     return JobView(
@@ -140,7 +140,7 @@ def read_job_page(connection: Connection, now: datetime, which: JobFilter, offse
     query = _jobs().where(jobs.c.job_id.in_(job_ids)).order_by(jobs.c.name_key, jobs.c.job_id)
     rows = connection.execute(query).all()
     runs = newest_runs(connection, [row.job_id for row in rows], STRIP_RUNS)
-    return JobPage(tuple(_job_view(row, now, runs.get(row.job_id, _NO_RUNS), 3) for row in rows), total)
+    return JobPage(tuple(job_view(row, now, runs.get(row.job_id, _NO_RUNS), 3) for row in rows), total)
 
 
 def _renamed_to(connection: Connection, name: str) -> str | None:
@@ -158,10 +158,15 @@ def _renamed_to(connection: Connection, name: str) -> str | None:
 
 
 def read_job_row(connection: Connection, name: str) -> Row[Any]:
-    """The job of this name (case does not count), a retired one only where no other has the name; or ``NAME#ID``."""
-    jobs = tables.jobs
+    """The job of this name (case does not count), a retired one only where no other has the name; or ``NAME#ID``.
+
+    Its ``cursor`` is with it.
+    """
+    jobs, cursors = tables.jobs, tables.cursors
+    cursor = select(cursors.c.at).where(cursors.c.job_id == jobs.c.job_id).scalar_subquery().label("cursor")
+    found = _jobs().add_columns(cursor).where(is_named(name))
     row = connection.execute(
-        _jobs().where(is_named(name)).order_by(jobs.c.retired_at.is_not(None), jobs.c.retired_at.desc()).limit(1)
+        found.order_by(jobs.c.retired_at.is_not(None), jobs.c.retired_at.desc()).limit(1)
     ).one_or_none()
     if row is None:
         if (now := _renamed_to(connection, name)) is not None:
@@ -193,7 +198,7 @@ def read_job(connection: Connection, now: datetime, name: str, ticks: int) -> tu
     row = read_job_row(connection, name)
     runs = newest_runs(connection, [row.job_id], STRIP_RUNS)
     definition = JobDefinition.from_text(row.definition)
-    return _job_view(row, now, runs.get(row.job_id, _NO_RUNS), ticks), definition
+    return job_view(row, now, runs.get(row.job_id, _NO_RUNS), ticks), definition
 
 
 def read_cursor(connection: Connection, job_id: int) -> datetime | None:

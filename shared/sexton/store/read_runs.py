@@ -24,7 +24,7 @@ _FAILED = frozenset({State.FAILED, State.TIMED_OUT, State.LOST})
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def _runs(source: Any = tables.runs) -> Select[Any]:
+def select_runs(source: Any = tables.runs) -> Select[Any]:
     return (
         select(source, tables.jobs.c.name.label("job"), tables.workers.c.name.label("worker"))
         .select_from(source)
@@ -75,7 +75,7 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
     order = (table.c.finished_at.desc(), table.c.token.desc())
     size = SEARCHED_RUNS if is_searched else limit
     source = window.order_by(*order).limit(size).subquery("newest")
-    query = _runs(source)
+    query = select_runs(source)
     if which.states:
         query = query.where(source.c.outcome.in_([int(state) for state in which.states]))
     if which.queue:
@@ -116,7 +116,7 @@ def newest_runs(connection: Connection, job_ids: Sequence[int], count: int) -> d
     by_job = _newest_by_job(of_page, count, has_lateral=connection.dialect.name == "postgresql")
     source: Any = by_job.where(of_page.c.job_id.in_(job_ids)).subquery("newest")
     rows = connection.execute(
-        _runs(source).order_by(source.c.job_id, source.c.scheduled_at.desc(), source.c.token.desc())
+        select_runs(source).order_by(source.c.job_id, source.c.scheduled_at.desc(), source.c.token.desc())
     )
     found: dict[int, list[RunView]] = {}
     for row in rows:
@@ -140,14 +140,14 @@ def read_claim_runs(connection: Connection, job_id: int, scheduled_at: datetime)
     """The runs of one claim, oldest first."""
     table = tables.runs
     rows = connection.execute(
-        _runs().where(table.c.job_id == job_id, table.c.scheduled_at == scheduled_at).order_by(table.c.token)
+        select_runs().where(table.c.job_id == job_id, table.c.scheduled_at == scheduled_at).order_by(table.c.token)
     )
     return tuple(run_view(row) for row in rows)
 
 
 def read_output(connection: Connection, token: int) -> RunOutput | None:
     """A run with the kept tails of its output; None: no such run (yet)."""
-    row = connection.execute(_runs().where(tables.runs.c.token == token)).one_or_none()
+    row = connection.execute(select_runs().where(tables.runs.c.token == token)).one_or_none()
     if row is None:
         return None
     table = tables.outputs
@@ -170,16 +170,16 @@ def read_live_output(connection: Connection, token: int) -> LiveOutput | None:
 # --- claims ---------------------------------------------------------------------------------------
 
 
-def _claims() -> Select[Any]:
-    table = tables.claims
+def select_claims(source: Any = tables.claims) -> Select[Any]:
     return (
-        select(table, tables.jobs.c.name.label("job"), tables.workers.c.name.label("worker"))
-        .join(tables.jobs, tables.jobs.c.job_id == table.c.job_id)
-        .outerjoin(tables.workers, tables.workers.c.worker_id == table.c.worker_id)
+        select(source, tables.jobs.c.name.label("job"), tables.workers.c.name.label("worker"))
+        .select_from(source)
+        .join(tables.jobs, tables.jobs.c.job_id == source.c.job_id)
+        .outerjoin(tables.workers, tables.workers.c.worker_id == source.c.worker_id)
     )
 
 
-def _claim_view(row: Row[Any]) -> ClaimView:
+def claim_view(row: Row[Any]) -> ClaimView:
     return ClaimView(
         job_id=row.job_id,
         job=row.job,
@@ -210,7 +210,7 @@ def _claim_view(row: Row[Any]) -> ClaimView:
 def read_running(connection: Connection, limit: int, which: RunFilter) -> tuple[ClaimView, ...]:
     """Claims that run now, longest first among the `limit` whose lease ends first."""
     table = tables.claims
-    query = _claims().where(text("state = 1")).order_by(table.c.lease_expires_at)
+    query = select_claims().where(text("state = 1")).order_by(table.c.lease_expires_at)
     if which.job:
         named = select(tables.jobs.c.job_id).where(is_named(which.job))
         query = query.where(table.c.job_id.in_(named))
@@ -219,7 +219,7 @@ def read_running(connection: Connection, limit: int, which: RunFilter) -> tuple[
     if which.owner or which.tag:
         query = query.where(table.c.job_id.in_(ids_of_jobs(which.owner, which.tag)))
     rows = connection.execute(query.limit(limit))
-    claims = [_claim_view(row) for row in rows]
+    claims = [claim_view(row) for row in rows]
     return tuple(sorted(claims, key=lambda claim: (claim.granted_at or claim.scheduled_at, claim.job)))
 
 
@@ -229,21 +229,21 @@ def claims_by(connection: Connection, tokens: Sequence[int]) -> tuple[ClaimView,
     if not tokens:
         return ()
     rows = connection.execute(
-        _claims().where(text("state = 1"), table.c.token.in_(list(tokens))).order_by(table.c.scheduled_at)
+        select_claims().where(text("state = 1"), table.c.token.in_(list(tokens))).order_by(table.c.scheduled_at)
     )
-    return tuple(_claim_view(row) for row in rows)
+    return tuple(claim_view(row) for row in rows)
 
 
 def read_running_claim(connection: Connection, token: int) -> ClaimView | None:
     """The claim that runs under this token; the few that run are read by an index of their own."""
-    row = connection.execute(_claims().where(text("state = 1"), tables.claims.c.token == token)).one_or_none()
-    return None if row is None else _claim_view(row)
+    row = connection.execute(select_claims().where(text("state = 1"), tables.claims.c.token == token)).one_or_none()
+    return None if row is None else claim_view(row)
 
 
 def read_current_claim(connection: Connection, job_id: int) -> ClaimView | None:
     """What runs, newest first; else what waits, oldest first, among the ``SEARCHED_CLAIMS`` newest."""
     table = tables.claims
-    of_job = _claims().where(table.c.job_id == job_id)
+    of_job = select_claims().where(table.c.job_id == job_id)
     newest = select(table.c.scheduled_at).where(table.c.job_id == job_id).order_by(table.c.scheduled_at.desc())
     first = newest.offset(SEARCHED_CLAIMS).limit(1).scalar_subquery()
     waits = table.c.state.in_((int(State.READY), int(State.PARKED)))
@@ -253,16 +253,16 @@ def read_current_claim(connection: Connection, job_id: int) -> ClaimView | None:
     ):
         row = connection.execute(query.limit(1)).one_or_none()
         if row is not None:
-            return _claim_view(row)
+            return claim_view(row)
     return None
 
 
 def read_claim(connection: Connection, job_id: int, scheduled_at: datetime) -> ClaimView | None:
     table = tables.claims
     row = connection.execute(
-        _claims().where(table.c.job_id == job_id, table.c.scheduled_at == scheduled_at)
+        select_claims().where(table.c.job_id == job_id, table.c.scheduled_at == scheduled_at)
     ).one_or_none()
-    return None if row is None else _claim_view(row)
+    return None if row is None else claim_view(row)
 
 
 def read_job_claims(
@@ -270,24 +270,26 @@ def read_job_claims(
 ) -> tuple[ClaimView, ...]:
     """A job's claims, newest tick first: those before `before`, and not after `upto`."""
     table = tables.claims
-    query = _claims().where(table.c.job_id == job_id)
+    query = select_claims().where(table.c.job_id == job_id)
     if before is not None:
         query = query.where(table.c.scheduled_at < before)
     if upto is not None:
         query = query.where(table.c.scheduled_at <= upto)
     rows = connection.execute(query.order_by(table.c.scheduled_at.desc()).limit(limit))
-    return tuple(_claim_view(row) for row in rows)
+    return tuple(claim_view(row) for row in rows)
 
 
 def read_claims_ahead(connection: Connection, job_id: int, now: datetime, limit: int) -> tuple[ClaimView, ...]:
     """A job's claims whose tick is still to come, nearest first."""
     table = tables.claims
-    query = _claims().where(table.c.job_id == job_id, table.c.scheduled_at > now)
-    return tuple(_claim_view(row) for row in connection.execute(query.order_by(table.c.scheduled_at).limit(limit)))
+    query = select_claims().where(table.c.job_id == job_id, table.c.scheduled_at > now)
+    return tuple(claim_view(row) for row in connection.execute(query.order_by(table.c.scheduled_at).limit(limit)))
 
 
-def read_job_skips(connection: Connection, job_id: int, before: datetime | None, limit: int) -> tuple[SkipView, ...]:
-    """A job's skip records that end before `before`, newest first."""
+def read_job_skips(
+    connection: Connection, job_id: int, before: datetime | None, limit: int, *, around: bool = False
+) -> tuple[SkipView, ...]:
+    """A job's skip records that end before `before`, newest first; with `around` those that begin before it."""
     table = tables.skips
     query = (
         select(table, tables.jobs.c.name.label("job"))
@@ -295,7 +297,7 @@ def read_job_skips(connection: Connection, job_id: int, before: datetime | None,
         .where(table.c.job_id == job_id)
     )
     if before is not None:
-        query = query.where(table.c.upto < before)
+        query = query.where((table.c.after if around else table.c.upto) < before)
     rows = connection.execute(query.order_by(table.c.after.desc()).limit(limit))
     return tuple(
         SkipView(

@@ -16,13 +16,12 @@ from sexton.errors import InvalidInput, NotFound
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
 from sexton_tui.cli.job_arguments import complete_job
-from sexton_tui.cli.month_drawing import (
-    change_text,
-    month_lines,
-)
+from sexton_tui.cli.month_drawing import month_lines
 from sexton_tui.cli.output import Output, OutputOption, instant_text, print_json, print_rows
-from sexton_tui.cli.tick_rows import TicksOf, local_date, tick_table, ticks_of_job
+from sexton_tui.cli.tick_rows import tick_table
 from sexton_tui.cli.watching import watchable
+from sexton_tui.console.core.clock_words import change_text
+from sexton_tui.console.core.upcoming import TicksOf, local_date, ticks_of_job
 
 if TYPE_CHECKING:
     from sexton.tick_calendar import CalendarMonth

@@ -17,9 +17,10 @@ from sexton_tui.cli.history import changes_of, show_entry
 from sexton_tui.cli.invocation import find_job
 from sexton_tui.cli.listings.printing import is_ascii_output, print_lines
 from sexton_tui.cli.output import Column, Output, instant_text, print_record, print_rows
-from sexton_tui.cli.tick_rows import tick_table, ticks_of_job
+from sexton_tui.cli.tick_rows import tick_table
 from sexton_tui.console.core.details import claim_line, limits_words, overlap_words, target_words
 from sexton_tui.console.core.lines import DIM, STRONG, WARN, Line, line
+from sexton_tui.console.core.upcoming import ticks_of_job
 from sexton_tui.console.core.words import strip
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
-"""What a job, a run and a takeover open into, as lines."""
+"""What a run and a takeover open into, as lines, and what of a job is told on one."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from sexton.claims import Overlap, State
-from sexton.job_rules import NO_LIMITS, QUEUE_LIMIT, Limits
+from sexton.job_rules import QUEUE_LIMIT, Limits
 from sexton.jobs import JobDefinition
 from sexton.output_views import LiveOutput
 from sexton.secret_texts import shown_text
@@ -13,7 +13,7 @@ from sexton.settings import format_duration
 from sexton.sizes import size_text
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.terms import EndedBy
-from sexton.views import ClaimView, JobDetail, RunOutput, TakeoverDetail
+from sexton.views import ClaimView, RunOutput, TakeoverDetail
 from sexton_tui.console.core.lines import BAD, DIM, STRONG, WARN, Line, line, text_lines
 from sexton_tui.console.core.overview import decided_words, gap_words
 from sexton_tui.console.core.words import duration, instant, late_words, plural, since_words, size, state_style
@@ -24,49 +24,6 @@ _HOW_ENDED = {
     "vanished": "vanished: its heartbeat stopped",
     "forced": "was replaced by force",
 }
-
-
-def job_lines(detail: JobDetail, now: datetime) -> list[Line]:
-    """A job opened: what it is, what it fires next, what became of its newest ticks, its pauses and revisions."""
-    job, definition = detail.job, detail.definition
-    missed = definition.missed
-    policy = f"{missed.policy.value}, grace {format_duration(missed.grace)}"
-    lines = [
-        line((job.name, STRONG), f"  revision {job.revision}  ", (job.state, WARN if job.state != "active" else DIM)),
-    ]
-    if job.detail:
-        lines.append(line((job.detail, WARN)))
-    if job.description:
-        lines.append(line(job.description))
-    lines += [
-        line(("schedule  ", DIM), f"{job.schedule}  {job.timezone}"),
-        line(("target    ", DIM), target_words(definition.target)),
-        line(("queue     ", DIM), f"{job.queue}  priority {definition.priority}"),
-        line(("overlap   ", DIM), overlap_words(definition), ("   missed ", DIM), policy),
-        *([line(("limits    ", DIM), limits_words(definition.limits))] if definition.limits != NO_LIMITS else []),
-        line(("owner     ", DIM), job.owner or "-", ("   tags ", DIM), ", ".join(job.tags) or "-"),
-        line(("decided   ", DIM), f"up to {instant(detail.cursor, now)}"),
-        line(),
-        line((f"Next ticks ({now:%Z})", STRONG)),
-    ]
-    lines += [line(f"  {instant(tick, now)}  in {duration(tick - now)}") for tick in job.next_ticks]
-    if not job.next_ticks:
-        lines.append(line(("  none", DIM)))
-    lines += [line(), line(("Newest ticks", STRONG))]
-    lines += [claim_line(claim, now) for claim in detail.claims] or [line(("  none", DIM))]
-    if detail.pauses:
-        lines += [line(), line(("Pauses", STRONG))]
-        for pause in detail.pauses:
-            until = "now" if pause.until is None else instant(pause.until, now)
-            lines.append(
-                line(f"  {instant(pause.since, now)} to {until}  {pause.who}: {pause.why or 'no reason given'}")
-            )
-    lines += [line(), line(("Revisions", STRONG))]
-    for revision in detail.revisions:
-        until = "now" if revision.in_force_until is None else instant(revision.in_force_until, now)
-        since = instant(revision.in_force_since, now)
-        lines.append(line(f"  {revision.revision:>4}  in force {since} to {until}  applied by {revision.applied_by}"))
-    return lines
 
 
 def claim_line(claim: ClaimView, now: datetime) -> Line:

@@ -34,13 +34,15 @@ def parse_range(text: str, near: datetime, now: datetime, *, hint: str) -> tuple
     first, separator, second = text.partition(" to ")
     if not separator:
         raise InvalidInput(f"{text!r} names no ticks", hint=hint)
-    begin, end = _reading(first, near, now), _reading(second, near, now)
+    begin, end = parse_reading(first, near, now), parse_reading(second, near, now)
     if begin >= end:
         raise InvalidInput(f"{first} is not before {second}", hint="the part ends before the second")
     return begin, end
 
 
-def _reading(text: str, near: datetime, now: datetime) -> datetime:
+def parse_reading(text: str, near: datetime, now: datetime) -> datetime:
+    """A clock reading of the zone of `now` (of UTC with a ``Z``), without a date of the day of `near`, as an instant in
+    UTC. Raises ``InvalidInput``."""
     found = _READING.fullmatch(text.strip())
     zone = UTC if found is not None and found[3] else now.tzinfo
     try:

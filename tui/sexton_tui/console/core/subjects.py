@@ -32,6 +32,14 @@ class OfRun:
 
 
 @dataclass(frozen=True, slots=True)
+class OfRevision:
+    """A revision of a job by its number."""
+
+    job: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class OfProposal:
     """Held ticks of a job that wait for an answer, or had one."""
 
@@ -93,14 +101,25 @@ class OfSetting:
 
 
 Subject = (
-    OfJob | OfTick | OfRun | OfProposal | OfTakeover | OfDecisions | OfWorker | OfNode | OfQueue | OfEvent | OfSetting
+    OfJob
+    | OfTick
+    | OfRun
+    | OfRevision
+    | OfProposal
+    | OfTakeover
+    | OfDecisions
+    | OfWorker
+    | OfNode
+    | OfQueue
+    | OfEvent
+    | OfSetting
 )
 
 
 def job_of(subject: Subject | None) -> str | None:
     """The job that an action on the subject would be about; None where it is about none."""
     match subject:
-        case OfJob(job) | OfTick(job) | OfRun(job) | OfProposal(job) | OfDecisions(job):
+        case OfJob(job) | OfTick(job) | OfRun(job) | OfRevision(job) | OfProposal(job) | OfDecisions(job):
             return job
         case OfEvent(_, job):
             return job
@@ -117,6 +136,8 @@ def crumb(subject: Subject) -> str:
             return f"{job} at {scheduled_at:%Y-%m-%d %H:%M:%S} UTC"
         case OfRun(_, _, token):
             return f"run {token}"
+        case OfRevision(_, revision):
+            return f"revision {revision}"
         case OfProposal(job, proposal_id):
             return f"proposal {proposal_id} of {job}"
         case OfTakeover(term):

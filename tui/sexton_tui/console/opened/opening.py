@@ -7,6 +7,7 @@ from sexton_tui.console.core.subjects import (
     OfDecisions,
     OfJob,
     OfProposal,
+    OfRevision,
     OfRun,
     OfTakeover,
     OfTick,
@@ -15,6 +16,7 @@ from sexton_tui.console.core.subjects import (
 from sexton_tui.console.opened.decisions import DecisionsScreen
 from sexton_tui.console.opened.job import JobScreen
 from sexton_tui.console.opened.proposal import ProposalScreen
+from sexton_tui.console.opened.revision import RevisionScreen
 from sexton_tui.console.opened.run import RunScreen
 from sexton_tui.console.opened.screen import OpenedScreen
 from sexton_tui.console.opened.takeover import TakeoverScreen
@@ -28,6 +30,8 @@ def screen_for(subject: Subject, writes: Calling | None, *, ascii_only: bool) ->
             return JobScreen(job, ascii_only=ascii_only)
         case OfRun():
             return RunScreen(subject, writes, ascii_only=ascii_only)
+        case OfRevision():
+            return RevisionScreen(subject, ascii_only=ascii_only)
         case OfTick():
             return TickScreen(subject, ascii_only=ascii_only)
         case OfTakeover():
