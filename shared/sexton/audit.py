@@ -14,8 +14,9 @@ force and asks of every tick up to the cursor: is there exactly one decision?
     pending        undecided, but still allowed to be (or in an open pause)
     pruned         older than the ledger goes back
 
-The first six fail an audit; the last two are said, not counted. A skip record that
-an operator resolved counts with its claims as one decision.
+All but the last two fail an audit; these are said, not counted. A skip record that
+an operator resolved counts with its claims as one decision, and without them as none;
+but for a pause's, whose ticks its policy decided when the job was resumed.
 
 Ticks are compared by the ten thousand, as sorted columns of numbers; what differs is
 looked at one by one. Findings of one kind next to each other are one difference with a
@@ -27,20 +28,20 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
-from sexton.audit_findings import DECIDED_WITHIN, Difference, JobAudit, Verdict, Window
+from sexton.audit_findings import DECIDED_WITHIN, Findings, JobAudit, Verdict, Window
 from sexton.audit_findings import AuditReport as AuditReport
-from sexton.audited_ledger import AuditedRevision, JobLedger, kind_of, origin_of, revision_of
+from sexton.audited_ledger import ORIGIN_MASK, AuditedRevision, JobLedger, kind_of, origin_of, revision_of
 from sexton.bulk_ticks import instant_of, micros_of, ticks_between
 from sexton.claims import Origin
+from sexton.decisions import SkipReason
 from sexton.inputs import differ_for
 from sexton.schedules import Schedule
 
 _SMALL = 64  # a skip record of at most so many ticks is looked at with the claims around it
 _AT_ONCE = 50_000  # ticks in memory
-_TOLD = 100  # findings of one verdict that a job has told one by one
 # Decisions of the schedule itself; the other origins answer an operator, and never count as a tick's first decision.
 _DECIDING = frozenset({Origin.SCHEDULE, Origin.CATCH_UP})
 _Interval = tuple[int, int]
@@ -61,12 +62,13 @@ class _JobAuditor:
         self.window = window
         self.claims = ledger.claims
         self.skips = ledger.skips
-        self.findings = _Findings(ledger.name)
-        self.cursor = micros_of(ledger.cursor)
+        self.findings = Findings(ledger.name)
         self.upto = micros_of(window.upto)
         self.after = micros_of(window.after)
         if window.pruned_before is not None:
             self.after = max(self.after, micros_of(window.pruned_before))
+        self._take_claims()
+        self.cursor = self._newest_decision() if ledger.cursor is None else micros_of(ledger.cursor)
         self.decided_upto = min(self.upto, self.cursor)
         self.judged: list[tuple[AuditedRevision, Schedule, int, int]] = []
         self.unjudged: list[_Interval] = []
@@ -76,14 +78,37 @@ class _JobAuditor:
 
     def judge(self) -> JobAudit:
         due = self._count(self.after, self.upto)
+        for detail in self.ledger.broken:
+            self.findings.add(Verdict.BROKEN, self.cursor, 1, detail)
         self._judge_pruned()
         first, last = self._skips_in_window()
         self._judge_overlaps(first, last)
+        self._judge_resolved(first, last)
         large = self._judge_large_skips(first, last)
         self._judge_decided(first, last, large)
         self._judge_small_skips()
         undecided = self._judge_undecided()
         return JobAudit(self.ledger.name, due, due - self.missing - undecided, self.findings.told())
+
+    # What is there ------------------------------------------------------------------------------
+
+    def _take_claims(self) -> None:
+        """Claims of an origin that is not known here are judged as an operator's."""
+        unknown = {kind for kind in set(self.claims.kinds) if kind & ORIGIN_MASK not in tuple(Origin)}
+        if not unknown:
+            return
+        number = sum(map(self.claims.kinds.count, unknown))
+        detail = "claims of an origin that this release does not know"
+        self.findings.add(Verdict.BROKEN, self.claims.ticks[0], number, detail)
+        known = (kind_of(revision_of(one), Origin.BACKFILL) if one in unknown else one for one in self.claims.kinds)
+        self.claims = replace(self.claims, kinds=array("q", known))
+
+    def _newest_decision(self) -> int:
+        """In place of a cursor that is lost: what is not known of is undecided."""
+        at = max(self.claims.ticks[-1:].tolist() + self.skips.upto.tolist(), default=self.after)
+        detail = "the job has no cursor: nobody decides its ticks any more"
+        self.findings.add(Verdict.BROKEN, at, 1, detail)
+        return at
 
     # What should have fallen due ---------------------------------------------------------------
 
@@ -98,7 +123,7 @@ class _JobAuditor:
             self.unjudged.append((since, until))
             if until > self.after and since < self.upto:
                 detail = (
-                    f"revision {revision.revision} has a schedule that this release cannot read"
+                    f"revision {revision.revision} has a schedule or rules that this release cannot read"
                     if schedule is None
                     else f"revision {revision.revision} was computed with {revision.inputs_id}, "
                     f"here is {self.window.inputs_id}"
@@ -141,6 +166,22 @@ class _JobAuditor:
                 self.findings.add(
                     Verdict.DOUBLE, skips.after[place], self._count(skips.after[place], upto) or 1, detail
                 )
+
+    def _judge_resolved(self, first: int, last: int) -> None:
+        """What an operator had run after all has claims, whatever became of them."""
+        skips, ticks = self.skips, self.claims.ticks
+        for place in range(first, last):
+            after, upto = skips.after[place], skips.upto[place]
+            inside = after >= self.after and upto <= self.decided_upto
+            if not skips.resolved[place] or not inside or skips.reasons[place] == SkipReason.PAUSED:
+                continue
+            lacking = skips.counts[place] - (bisect_right(ticks, upto) - bisect_right(ticks, after))
+            if lacking > 0:
+                detail = (
+                    f"its skip record ({skips.reasons[place]}) was resolved by an operator, and no claim answers it"
+                )
+                self.missing += lacking
+                self.findings.add(Verdict.MISSING, after, lacking, detail)
 
     def _judge_large_skips(self, first: int, last: int) -> list[_Interval]:
         """Records of many ticks, or that reach out of the window, are counted by arithmetic; the stretches they cover.
@@ -292,45 +333,6 @@ class _JobAuditor:
             if pending:
                 self.findings.add(Verdict.PENDING, max(begin, limit), pending, "may still be undecided")
         return undecided
-
-
-@dataclass(slots=True)
-class _Finding:
-    first: Difference
-    last: int
-    count: int
-
-
-class _Findings:
-    """Differences of one job; what follows one another for one reason is one, and what is beyond telling is summed."""
-
-    def __init__(self, job: str) -> None:
-        self._job = job
-        self._by_verdict: dict[Verdict, list[_Finding]] = {}
-
-    def add(self, verdict: Verdict, at: int, count: int, detail: str) -> None:
-        told = self._by_verdict.setdefault(verdict, [])
-        if told and told[-1].first.detail == detail:
-            told[-1].last = at
-            told[-1].count += count
-        elif len(told) < _TOLD:
-            told.append(_Finding(Difference(self._job, verdict, instant_of(at), count, detail), at, count))
-        else:
-            told[-1].first = replace(told[-1].first, detail="and more of the kind")
-            told[-1].last = at
-            told[-1].count += count
-
-    def told(self) -> tuple[Difference, ...]:
-        findings = [_told(one) for told in self._by_verdict.values() for one in told]
-        return tuple(sorted(findings, key=lambda difference: difference.at))
-
-
-def _told(finding: _Finding) -> Difference:
-    first = finding.first
-    if micros_of(first.at) == finding.last:
-        return replace(first, count=finding.count)
-    last = f"{instant_of(finding.last):%Y-%m-%dT%H:%M:%SZ}"
-    return replace(first, count=finding.count, detail=f"{first.detail}; the last of them {last}")
 
 
 def _count(schedule: Schedule, after: int, upto: int) -> int:

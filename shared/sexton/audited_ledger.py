@@ -15,6 +15,7 @@ from sexton.claims import Origin
 from sexton.schedules import Schedule
 
 ORIGIN_BITS = 3
+ORIGIN_MASK = (1 << ORIGIN_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,13 @@ class AuditedClaim:
 
 @dataclass(frozen=True, slots=True)
 class AuditedSkip:
-    """A skip record: ``count`` ticks in ``(after, upto]``."""
+    """A skip record: ``count`` ticks in ``(after, upto]``. ``is_resolved``: an operator has them run after all."""
 
     after: datetime
     upto: datetime
     count: int
     reason: str
+    is_resolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class SkipColumns:
     upto: array[int] = field(default_factory=lambda: array("q"))
     counts: array[int] = field(default_factory=lambda: array("q"))
     reasons: Sequence[str] = ()
+    resolved: array[int] = field(default_factory=lambda: array("q"))  # 1 where it is
 
     @classmethod
     def of(cls, skips: Iterable[AuditedSkip]) -> SkipColumns:
@@ -84,6 +87,7 @@ class SkipColumns:
             array("q", (micros_of(skip.upto) for skip in ordered)),
             array("q", (skip.count for skip in ordered)),
             [skip.reason for skip in ordered],
+            array("q", (skip.is_resolved for skip in ordered)),
         )
 
 
@@ -93,7 +97,8 @@ def kind_of(revision: int, origin: Origin) -> int:
 
 
 def origin_of(kind: int) -> Origin:
-    return Origin(kind & (1 << ORIGIN_BITS) - 1)
+    """Raises ValueError for what this release does not know."""
+    return Origin(kind & ORIGIN_MASK)
 
 
 def revision_of(kind: int) -> int:
@@ -104,14 +109,16 @@ def revision_of(kind: int) -> int:
 class JobLedger:
     """All that is stored about one job, from one snapshot.
 
-    ``standing``: what keeps the job's ticks from being decided, in a few words (``the job is quarantined``).
+    ``cursor``: None where the job has lost it. ``standing``: what keeps the job's ticks from being decided, in a few
+    words (``the job is quarantined``). ``broken``: what else does not fit together, in a few words each.
     """
 
     job_id: int
     name: str
-    cursor: datetime
+    cursor: datetime | None
     revisions: tuple[AuditedRevision, ...]
     open_pause_since: datetime | None
     claims: ClaimColumns
     skips: SkipColumns
     standing: str = ""
+    broken: tuple[str, ...] = ()

@@ -119,6 +119,37 @@ def compute_with_another_engine(connection: Connection, job: JobRow) -> None:
     connection.execute(update(table).where(table.c.job_id == job.job_id).values(inputs_id="2026b/99/0.1"))
 
 
+def resolve_without_claims(connection: Connection, job: JobRow) -> None:
+    table = tables.skips
+    where = (table.c.job_id == job.job_id, table.c.upto == job.at)
+    connection.execute(update(table).where(*where).values(resolved_at=job.at, resolved_by="x"))
+
+
+def lose_the_cursor(connection: Connection, job: JobRow) -> None:
+    """What comes after its last decision is overdue, too, once it is older than the grace."""
+    connection.execute(delete(tables.cursors).where(tables.cursors.c.job_id == job.job_id))
+
+
+def forge_a_pause(connection: Connection, job: JobRow) -> None:
+    connection.execute(insert(tables.pauses).values(job_id=job.job_id, since=job.at, who="x", why="y"))
+
+
+def lose_a_pause(connection: Connection, job: JobRow) -> None:
+    connection.execute(update(tables.jobs).where(tables.jobs.c.job_id == job.job_id).values(paused_at=job.at))
+
+
+def claim_with_an_unknown_origin(connection: Connection, job: JobRow) -> None:
+    connection.execute(update(tables.claims).where(tables.claims.c.job_id == job.job_id).values(origin=7))
+
+
+def spoil_the_schedule(connection: Connection, job: JobRow) -> None:
+    connection.execute(update(tables.revisions).where(tables.revisions.c.job_id == job.job_id).values(schedule="{"))
+
+
+def spoil_the_rules(connection: Connection, job: JobRow) -> None:
+    connection.execute(update(tables.revisions).where(tables.revisions.c.job_id == job.job_id).values(firing="{}"))
+
+
 def stand_still(connection: Connection, job: JobRow) -> None:
     table = tables.cursors
     connection.execute(update(table).where(table.c.job_id == job.job_id).values(at=job.at - AGO))
@@ -147,6 +178,13 @@ def add_claim(connection: Connection, job: JobRow, at: datetime) -> None:
         (claim_under_another_revision, Verdict.UNEXPECTED, 6),
         (miscount, Verdict.MISCOUNTED, 1),
         (compute_with_another_engine, Verdict.INPUTS_CHANGED, 1),
+        (resolve_without_claims, Verdict.MISSING, 2),
+        (lose_the_cursor, Verdict.BROKEN, 1),
+        (forge_a_pause, Verdict.BROKEN, 1),
+        (lose_a_pause, Verdict.BROKEN, 1),
+        (claim_with_an_unknown_origin, Verdict.BROKEN, 6),
+        (spoil_the_schedule, Verdict.INPUTS_CHANGED, 1),
+        (spoil_the_rules, Verdict.INPUTS_CHANGED, 1),
         (stand_still, Verdict.OVERDUE, None),
     ],
 )
@@ -164,6 +202,17 @@ def test_each_damage_is_found_in_its_job_alone(
     assert not report.is_clean
     if number is not None:
         assert report.count(verdict) == number
+
+
+def test_what_is_left_of_a_job_whose_row_is_lost_is_named(store: Store, ledger_url: str, jobs: list[JobRow]) -> None:
+    engine = create_engine(ledger_url)
+    with engine.begin() as connection:
+        connection.execute(delete(tables.jobs).where(tables.jobs.c.job_id == jobs[1].job_id))
+    engine.dispose()
+    report = judged(store, jobs[0].at)
+    (told,) = report.differences
+    assert (report.jobs, told.job, told.verdict, told.count) == (2, f"#{jobs[1].job_id}", "broken", 10)
+    assert told.detail.endswith("left are 6 claims, 2 skip records, 1 revision, 1 cursor")
 
 
 def test_undecided_ticks_of_a_cluster_at_work_are_pending_and_fail_nothing(store: Store, jobs: list[JobRow]) -> None:

@@ -107,6 +107,16 @@ def test_a_resolved_skip_record_counts_with_its_claims_as_one_decision(origin: O
     assert verdicts(ledger(claims, skips)) == {}
 
 
+def test_a_resolved_record_counts_with_its_claims_and_not_without() -> None:
+    """But for that of a pause, whose policy may have run none of them."""
+    whole = [claim(minute) for minute in (1, 2, *range(6, 11))]
+    skips = [AuditedSkip(at(2), at(5), 3, "held", is_resolved=True)]
+    run = [claim(minute, Origin.HELD) for minute in (3, 4, 5)]
+    assert verdicts(ledger([*whole, *run], skips)) == {}
+    assert verdicts(ledger([*whole, *run[:1]], skips)) == {Verdict.MISSING: 2}
+    assert verdicts(ledger(whole, [AuditedSkip(at(2), at(5), 3, "paused", is_resolved=True)])) == {}
+
+
 def test_a_manual_claim_decides_no_tick() -> None:
     assert verdicts(ledger([*WHOLE[:-1], claim(10, Origin.MANUAL)])) == {Verdict.MISSING: 1}
 

@@ -31,7 +31,8 @@ _CLAIMS = f"""SELECT job_id, scheduled_at, revision << {ORIGIN_BITS} | origin FR
 WHERE {_CLAIMED} ORDER BY job_id, scheduled_at"""  # noqa: S608 - constants
 _REASON = " ".join(f"WHEN '{reason.value}' THEN {place}" for place, reason in enumerate(_REASONS, start=1))
 _SKIPPED = f"{_OF_JOBS} AND upto > :after"
-_SKIPS = f"""SELECT job_id, after, upto, count, CASE reason {_REASON} ELSE 0 END FROM skips
+_SKIPS = f"""SELECT job_id, after, upto, count, CASE reason {_REASON} ELSE 0 END,
+  CASE WHEN resolved_at IS NULL THEN 0 ELSE 1 END FROM skips
 WHERE {_SKIPPED} ORDER BY job_id, after"""  # noqa: S608 - constants
 
 
@@ -45,7 +46,8 @@ _PACKED_CLAIMS = f"""SELECT job_id, string_agg(
   timestamptz_send(scheduled_at) || int8send(revision::bigint << {ORIGIN_BITS} | origin), '' ORDER BY scheduled_at)
 FROM claims WHERE {_on_postgres(_CLAIMED)} GROUP BY job_id ORDER BY job_id"""  # noqa: S608 - constants
 _PACKED_SKIPS = f"""SELECT job_id, string_agg(timestamptz_send(after) || timestamptz_send(upto) || int8send(count)
-  || int8send(CASE reason {_REASON} ELSE 0 END), '' ORDER BY after)
+  || int8send(CASE reason {_REASON} ELSE 0 END) || int8send(CASE WHEN resolved_at IS NULL THEN 0 ELSE 1 END),
+  '' ORDER BY after)
 FROM skips WHERE {_on_postgres(_SKIPPED)} GROUP BY job_id ORDER BY job_id"""  # noqa: S608 - constants
 
 
@@ -71,11 +73,11 @@ def read_claims(connection: Connection, jobs: JobRange) -> Iterator[tuple[int, C
 def read_skips(connection: Connection, jobs: JobRange) -> Iterator[tuple[int, SkipColumns]]:
     """The skip records of each job that has some and that end after ``after``, by job."""
     if connection.dialect.name == "postgresql":
-        for job_id, (after, upto, counts, reasons) in _streamed(connection, _PACKED_SKIPS, jobs, 4):
-            yield job_id, SkipColumns(_since_1970(after), _since_1970(upto), counts, _words(reasons))
+        for job_id, (after, upto, counts, reasons, resolved) in _streamed(connection, _PACKED_SKIPS, jobs, 5):
+            yield job_id, SkipColumns(_since_1970(after), _since_1970(upto), counts, _words(reasons), resolved)
         return
-    for job_id, (after, upto, counts, reasons) in _fetched(connection, _SKIPS, jobs, 4):
-        yield job_id, SkipColumns(after, upto, counts, _words(reasons))
+    for job_id, (after, upto, counts, reasons, resolved) in _fetched(connection, _SKIPS, jobs, 5):
+        yield job_id, SkipColumns(after, upto, counts, _words(reasons), resolved)
 
 
 def _words(reasons: array[int]) -> list[str]:

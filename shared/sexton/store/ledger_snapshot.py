@@ -8,8 +8,8 @@ claims streamed, so that neither a million jobs nor a million claims lie in memo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
@@ -28,6 +28,7 @@ from sexton.job_rules import firing_rules
 from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import Schedule
 from sexton.store.ledger_columns import JobRange, read_claims, read_skips
+from sexton.store.ledger_orphans import orphans
 from sexton.store.older_zones import older_zone_data
 from sexton.store.protocol import Store
 from sexton.store.tables import cluster, cursors, jobs, pauses, revisions
@@ -63,10 +64,12 @@ def audit_ledger(
         )
         report = AuditReport(window)
         total = 0 if progress is None else connection.execute(select(func.count()).select_from(jobs)).scalar_one()
-        for ledger in job_ledgers(connection, window, "the cluster is halted" if head.halted else ""):
-            report.add(audit_job(ledger, window))
-            if progress is not None and report.jobs % _JOBS == 0:
-                progress(report.jobs, total, report)
+        with closing(job_ledgers(connection, window, "the cluster is halted" if head.halted else "")) as ledgers:
+            for ledger in ledgers:
+                report.add(audit_job(ledger, window))
+                if progress is not None and report.jobs % _JOBS == 0:
+                    progress(report.jobs, total, report)
+        report.differences.extend(orphans(connection))
         return report
 
 
@@ -86,7 +89,7 @@ def _patiently(connection: Connection) -> Iterator[None]:
         driver.answer_within = usual
 
 
-def job_ledgers(connection: Connection, window: Window, standing: str = "") -> Iterator[JobLedger]:
+def job_ledgers(connection: Connection, window: Window, standing: str = "") -> Generator[JobLedger]:
     """Every job that ever was, with its claims and skip records in the window and ahead of it, by job id.
 
     ``standing``: what keeps the ticks of all jobs from being decided.
@@ -100,8 +103,8 @@ def job_ledgers(connection: Connection, window: Window, standing: str = "") -> I
 
 def _next_jobs(connection: Connection, after: int) -> Sequence[Any]:
     return connection.execute(
-        select(jobs.c.job_id, jobs.c.name, jobs.c.quarantined_at, cursors.c.at)
-        .join(cursors, cursors.c.job_id == jobs.c.job_id)
+        select(jobs.c.job_id, jobs.c.name, jobs.c.quarantined_at, jobs.c.paused_at, cursors.c.at)
+        .outerjoin(cursors, cursors.c.job_id == jobs.c.job_id)
         .where(jobs.c.job_id > after)
         .order_by(jobs.c.job_id)
         .limit(_JOBS)
@@ -129,16 +132,27 @@ def _ledgers_of(
     for row in some:
         while claimed < row.job_id:
             claimed, columns = next(claims, (last + 1, _NO_CLAIMS))
+        paused, broken = _pause(row.paused_at, paused_since.get(row.job_id))
         yield JobLedger(
             job_id=row.job_id,
             name=row.name,
             cursor=row.at,
             revisions=tuple(_revision(one, older) for one in revisions_of.get(row.job_id, ())),
-            open_pause_since=paused_since.get(row.job_id),
+            open_pause_since=paused,
             claims=columns if claimed == row.job_id else _NO_CLAIMS,
             skips=skips_of.get(row.job_id, _NO_SKIPS),
             standing=standing if row.quarantined_at is None else "the job is quarantined",
+            broken=broken,
         )
+
+
+def _pause(of_job: datetime | None, recorded: datetime | None) -> tuple[datetime | None, tuple[str, ...]]:
+    """Since when the job is paused, where both its row and an open pause say so; else what does not fit."""
+    if of_job is None and recorded is not None:
+        return None, ("a pause is open of a job that is not paused",)
+    if of_job is not None and recorded is None:
+        return None, ("the job is paused, and no pause of it is open",)
+    return recorded, ()
 
 
 def _ahead_of(window: Window) -> timedelta:
@@ -162,27 +176,28 @@ _REVISION_COLUMNS = ("job_id", "revision", "schedule", "firing", "in_force_since
 def _revision(row: Row[Any], older: frozenset[str]) -> AuditedRevision:
     here = own_inputs()
     inputs_id = row.inputs_id or here.inputs_id  # empty until a first node starts: nothing is computed yet
-    schedule, (version, _, rest) = row.schedule, inputs_id.partition("/")
+    version, _, rest = inputs_id.partition("/")
     if version in older:
-        schedule, inputs_id = with_zone_data(schedule, version), f"{here.zone_data}/{rest}"
+        inputs_id = f"{here.zone_data}/{rest}"
+    else:
+        version = ""
+    read = _read(row.schedule, row.firing, version)
     return AuditedRevision(
         revision=row.revision,
-        schedule=_schedule(schedule),
+        schedule=None if read is None else read[0],
         since=row.in_force_since,
         until=row.in_force_until,
-        grace=_grace(row.firing),
+        grace=timedelta(0) if read is None else read[1],
         inputs_id=inputs_id,
     )
 
 
 @lru_cache(maxsize=4096)
-def _schedule(stored: str) -> Schedule | None:
+def _read(schedule: str, firing: str, version: str) -> tuple[Schedule, timedelta] | None:
+    """Schedule, by that version's zone data where one is named, and grace; None where they are of a younger release,
+    or damaged."""
     try:
-        return schedule_from_spec(json.loads(stored))
-    except (SextonError, KeyError):
-        return None  # of a younger release
-
-
-@lru_cache(maxsize=4096)
-def _grace(firing: str) -> timedelta:
-    return firing_rules(firing).missed.grace
+        spec = json.loads(with_zone_data(schedule, version) if version else schedule)
+        return schedule_from_spec(spec), firing_rules(firing).missed.grace
+    except (SextonError, LookupError, ValueError, TypeError, AttributeError):
+        return None
