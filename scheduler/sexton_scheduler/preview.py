@@ -8,11 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from sexton.claims import Origin
 from sexton.decisions import Cause, CommitResult, JobDecision
 from sexton.settings import ClusterSettings
 from sexton.store.protocol import Store
 from sexton_scheduler.core.planner import Planner
 from sexton_scheduler.job_book import JobBook
+
+_LATE_JOBS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class TakeoverPreview:
     """``holds_all``: the pass would fire ``would_fire`` ticks by the jobs' policies, which is more than
     ``catch_up.hold_above``, so that they are held instead. ``fired_before``: by a pass that no leader has finished
     yet, and which this one would go on with; ``holds_on``: because that one holds. ``faults``: jobs that would be put
-    in quarantine, with the reason."""
+    in quarantine, with the reason. ``not_started``: claims that no worker took in time; the pass leaves them to the
+    leader's look at such claims, which decides them within seconds, by the same policies."""
 
     now: datetime
     is_halted: bool
@@ -39,6 +43,7 @@ class TakeoverPreview:
     jobs: tuple[PreviewedJob, ...]
     faults: tuple[tuple[str, str], ...]
     holds_on: bool = False
+    not_started: int = 0
 
 
 def preview_takeover(store: Store, settings: ClusterSettings) -> TakeoverPreview:
@@ -68,4 +73,7 @@ def preview_takeover(store: Store, settings: ClusterSettings) -> TakeoverPreview
         jobs=tuple(jobs),
         faults=tuple(sorted((fault.name, fault.reason) for fault in planner.faults.values())),
         holds_on=before.holds,
+        not_started=sum(
+            claim.origin is not Origin.CATCH_UP for job in store.ticks.late_jobs(_LATE_JOBS) for claim in job.claims
+        ),
     )

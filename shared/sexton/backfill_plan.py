@@ -17,6 +17,7 @@ from enum import StrEnum
 from sexton.claims import ENDED_BY_RUN, Origin, State
 from sexton.decisions import NewClaim
 from sexton.errors import OtherInputs, Refused
+from sexton.holds import became_of
 from sexton.inputs import are_same
 from sexton.job_rules import CatchUpOrder
 from sexton.resolutions import ClaimFound, JobStretch, Resolution, SkipFound, SkipPart, SkipSplit
@@ -81,7 +82,7 @@ def plan_backfill(stretch: JobStretch, inputs_id: str, *, rerun: bool = False) -
             if does is not Does.STAYS:
                 opened.append(claim)
         elif skip is not None:
-            ticks.append(BackfillTick(tick, skip.reason, Does.RUNS))
+            ticks.append(BackfillTick(tick, became_of(skip.reason, skip.detail), Does.RUNS))
             new.append(tick)
         else:
             ticks.append(BackfillTick(tick, "missing", Does.STAYS))

@@ -52,10 +52,11 @@ class RevisionInForce:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """``(since, until]``; ``until`` None: open."""
+    """``(since, until]``; ``until`` None: open. ``detail``: of a pause, who and why."""
 
     since: datetime
     until: datetime | None
+    detail: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,11 @@ class PlannedJob:
     pause_detail: str = ""  # who and why, for the skip record of an open pause
     growing: GrowingSkip | None = None
     is_quarantined: bool = False
+
+    def why_paused(self, tick: datetime) -> str:
+        """Who paused the job over this tick, and why; also where that pause has ended."""
+        over = (one for one in self.pauses if one.since < tick and (one.until is None or tick <= one.until))
+        return next((one.detail for one in over), "") or self.pause_detail
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sexton.claims import Overlap
+from sexton.decisions import SkipReason
 from sexton.errors import Refused
 from sexton.job_rules import CatchUpOrder, FiringRules
 from sexton.schedules import Schedule
@@ -151,6 +152,16 @@ def in_start_order(ticks: Sequence[HeldTick], firing: FiringRules) -> tuple[Held
     if firing.missed.order is CatchUpOrder.NEWEST:
         return tuple(reversed(ticks))
     return tuple(ticks)
+
+
+def became_of(reason: str, detail: str) -> str:
+    """What became of a skip record's ticks, in a word: its reason; ``rejected`` or ``lapsed`` where they were held and
+    that was the answer, which the record says behind its detail."""
+    if reason == SkipReason.HELD.value:
+        for state, said in ((ProposalState.REJECTED, "; rejected by "), (ProposalState.LAPSED, "; lapsed: ")):
+            if said in detail:
+                return state.value
+    return reason
 
 
 def runs_at_once(firing: FiringRules, concurrency: int) -> int:

@@ -286,7 +286,7 @@ def _chain(job: PlannedJob, outcomes: list[_Outcome]) -> tuple[NewSkip, ...]:
                 upto=outcome.last,
                 count=outcome.count,
                 reason=outcome.reason,
-                detail=outcome.detail or job.pause_detail,
+                detail=outcome.detail or job.why_paused(outcome.last),
                 revision=outcome.piece.stretch.revision.revision,
             )
             before = skips[-1] if skips else None

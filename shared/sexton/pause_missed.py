@@ -8,13 +8,14 @@ same function over the same ticks, so that ``latest`` fires once and ``max`` is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sexton.backfill_plan import ticks_between
 from sexton.claims import Origin
 from sexton.decisions import Cause, NewClaim, NewProposal, PlannedJob, RevisionInForce, SkipReason
-from sexton.missed_ticks import Fire, MissedPlan, decide_missed
+from sexton.missed_ticks import Fire, FireKind, MissedPlan, decide_missed
 from sexton.resolutions import JobStretch, Resolution, SkipFound, SkipPart, SkipSplit
 
 
@@ -39,7 +40,7 @@ def plan_pause(stretch: JobStretch, hold_above: int, fired_before: int = 0) -> P
     if fired_before + missed.fired > hold_above:
         missed = _decided(stretch, force_hold=True)
     fires = [fire for fire in missed.fires if fire.scheduled_at <= stretch.at]
-    reason = "" if missed.decision is None else missed.decision.reason
+    reason = _reason(missed, fires)
     held = _held(stretch, records, missed)
     is_whole = missed.decision is not None and missed.decision.upto <= stretch.at
     resolution = Resolution(
@@ -56,6 +57,13 @@ def plan_pause(stretch: JobStretch, hold_above: int, fired_before: int = 0) -> P
         decision=missed.decision if is_whole else None,
     )
     return PausePlan(resolution, len(fires), sum(one.count for one in held), reason)
+
+
+def _reason(missed: MissedPlan, fires: Sequence[Fire]) -> str:
+    """The decision in a sentence; what fell due, but has its jitter ahead, was not missed and runs all the same."""
+    ahead = sum(fire.kind is FireKind.LIVE for fire in fires)
+    still = f"{ahead:,} with jitter still ahead {'runs' if ahead == 1 else 'run'}" if ahead > 0 else ""
+    return "; ".join(part for part in ("" if missed.decision is None else missed.decision.reason, still) if part)
 
 
 def would_fire(stretch: JobStretch) -> int:

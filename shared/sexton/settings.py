@@ -105,6 +105,7 @@ class ClusterSettings:
 _LONGEST_HORIZON = timedelta(days=366)
 _LONGEST = timedelta(days=36525)
 _LEAST_RATE = 0.001
+_TOO_MUCH = 1_000_000_000
 
 SETTING_KEYS: Mapping[str, str] = {
     "strategy": "strategy",
@@ -181,8 +182,10 @@ def _rate(text: str) -> float:
 
 
 def _positive(value: float, text: str, least: float = 1) -> float:
-    if not 0 < value < 1_000_000_000:
+    if value <= 0:
         raise ValueError(f"{text!r} is not a number above 0")
+    if value >= _TOO_MUCH:
+        raise ValueError(f"{text!r} is too much; it has to be under {_TOO_MUCH:,}")
     if value < least:
         raise ValueError(f"{text!r} is too small; the least is {least:g}")
     return value

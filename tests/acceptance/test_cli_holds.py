@@ -105,6 +105,19 @@ def test_a_part_is_approved_and_the_list_of_all_tells_of_it(store: Store, url: s
     assert (row["state"], row["approved"], row["count"], row["waits"]) == ("approved", 2, 5, None)
 
 
+def test_a_tick_list_tells_what_waits_from_what_was_rejected_and_what_runs_once(
+    store: Store, url: str, command: CommandLine
+) -> None:
+    def told() -> list[tuple[str, int]]:
+        listed = command.run("ticks", "held", "--upcoming", "0", "-o", "json", env={"SEXTON_DATABASE": url}).stdout
+        return [(row["state"], row["count"]) for row in json.loads(listed)]
+
+    hold_gap(store, url, lead(store))
+    assert told() == [("held", 5)]
+    command.run("holds", "approve", "1", "--newest", "2", "--yes", env={"SEXTON_DATABASE": url})
+    assert told() == [("ready", 1), ("ready", 1), ("rejected", 3)]
+
+
 def test_who_comes_second_is_told_who_was_before(store: Store, url: str, run: Run) -> None:
     hold_gap(store, url, lead(store))
     store.holds.reject(1, "ana@desk", "paid by hand")

@@ -126,6 +126,9 @@ def test_a_backfill_lists_asks_and_runs(store: Store, url: str, command: Command
     ]
     assert "2 of 4 ticks of books would run" in listed.stdout
     assert "2 stay as they are; nothing was changed" in listed.stdout
+    set_columns(url, "budget", {"id": 1}, next_at=store.now() + timedelta(hours=2))
+    after_others = command.run("backfill", "books", "--from", iso(job, 49), "--to", "now", "--dry-run").stdout
+    assert "started within 2h at the earliest" in after_others or "started within 1h59m" in after_others
     assert command.run("backfill", "books", *stretch).returncode == 1  # there is no terminal to ask on
     assert command.run("backfill", "books", *stretch, answer=lambda: "n\n").returncode == 1
     assert len(rows(url, "claims")) == 10

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from sexton.store import open_store
+from sexton.store.protocol import StoreOptions
 from tests.support.command_line import CommandLine
-from tests.support.leader_scene import rows, set_columns
+from tests.support.leader_scene import MINUTE, batch, lead, rows, set_columns
 from tests.support.ledgers import make_ledger
 
 JOBS = """
@@ -64,6 +66,17 @@ def test_a_preview_tells_each_decision_without_a_node_and_writes_nothing(url: st
     assert "a takeover now (" in told
     assert "would decide" in told
     assert command.run("takeovers", "1", "--preview").returncode == 2
+    assert "besides" not in told
+
+
+def test_a_preview_says_that_it_leaves_out_claims_that_no_worker_took(url: str, command: CommandLine) -> None:
+    store = open_store(StoreOptions(url))
+    (job,) = [one for one in store.ticks.load_jobs().jobs if one.name == "sync"]
+    store.ticks.commit(batch(store, lead(store), [(job, [job.at.replace(second=0, microsecond=0) + MINUTE])]))
+    store.close()
+    set_columns(url, "claims", {}, start_by=job.at)
+    assert answer(command, "takeovers", "--preview")["not_started"] == 1
+    assert "besides, 1 claim that no worker took in time" in command.run("takeovers", "--preview").stdout
 
 
 def test_cursors_set_to_now_leave_nothing_to_decide(url: str, command: CommandLine) -> None:

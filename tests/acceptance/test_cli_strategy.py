@@ -14,6 +14,7 @@ from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from sexton.terms import ElectedBy, NodeReport, Strategy
 from tests.support.command_line import CommandLine
+from tests.support.leader_scene import set_columns
 from tests.support.ledgers import make_ledger
 
 NODE = NodeReport("n1", "here", "0.2.0", 7, "racer", None, "none: a race", 3, 0, 0, None, "2026b/1")
@@ -35,12 +36,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def test_it_shows_and_switches_and_records_who(store: Store, command: CommandLine) -> None:
+def test_it_shows_and_switches_and_records_who(store: Store, command: CommandLine, tmp_path: Path) -> None:
     shown = command.run("strategy")
     assert (shown.returncode, shown.stdout) == (
         0,
-        "leader, term 0: nobody leads yet, of 0 nodes; `sexton cluster` shows them\n",
+        "leader, term 0: nobody leads yet: no node lives\n",
     )
+    set_columns(f"sqlite:///{tmp_path}/.sexton/sexton.db", "cluster", {"id": 1}, predecessor="n1")
+    assert command.run("strategy").stdout == "leader, term 0: nobody leads now, n1 did before: no node lives\n"
     switched = command.run("strategy", "race")
     assert (switched.returncode, switched.stdout) == (0, "race, term 1: 0 nodes race yet, of 0 nodes\n")
     assert store.terms.cluster().strategy is Strategy.RACE

@@ -10,7 +10,7 @@ from sexton.store import open_store
 from sexton.store.protocol import ChangeKind, JobChange, JobsPage, Store, StoreOptions
 from sexton_scheduler import job_book
 from sexton_scheduler.core.planner import Planner
-from tests.support.leader_scene import batch, create, definition, lead, ticks_after
+from tests.support.leader_scene import batch, create, definition, lead, read, ticks_after
 from tests.support.waiting import eventually
 
 
@@ -128,3 +128,11 @@ def test_a_job_that_is_edited_while_the_pages_are_read_is_known_as_it_stands(
     job_book.JobBook(store.ticks, planner).refresh()
     assert [job.name for job in planner.jobs.values()] == ["a", "b", "c", "d", "new"]
     assert planner.jobs[jobs[0].job_id].revisions[0].until is not None
+
+
+def test_a_pause_that_ended_is_read_with_who_and_why(store: Store) -> None:
+    (job,) = create(store, definition("a"))
+    store.edits.edit([JobChange(ChangeKind.PAUSE, job.job_id, why="inventory")], "alice")
+    store.edits.edit([JobChange(ChangeKind.RESUME, job.job_id)], "bob")
+    (ended,) = read(store, job.job_id).pauses
+    assert (ended.detail, ended.until is None) == ("alice: inventory", False)

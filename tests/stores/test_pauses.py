@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
 from sexton.errors import NotFound, Refused
-from sexton.job_rules import MissedPolicy, MissedRules
+from sexton.job_rules import MissedPolicy, MissedRules, firing_rules
 from sexton.store.protocol import ChangeDone, ChangeKind, JobChange, JobRow, Store
 from sexton.store.resuming import resume_missed, resume_together, skip_tick, unskip_tick
 from tests.support.leader_scene import MINUTE, SECOND, create, definition, lead, read, rows, set_columns
@@ -358,3 +358,18 @@ def test_nothing_is_named_over_ticks_that_are_undecided(store: Store, ledger_url
     assert store.pauses.skip_ahead(plan, "ana", "") is None
     assert read(store, job.job_id).at == job.at
     assert rows(ledger_url, "skips") == []
+
+
+def test_what_has_its_jitter_ahead_is_said_to_run_all_the_same(store: Store, ledger_url: str) -> None:
+    term = lead(store)
+    job = paused_job(store, ledger_url, term, minutes=4, jitter=300 * HOUR)
+    ahead = [tick for tick in minutes_after(job, 1, 4) if tick + read_jitter(store, job, tick) > store.now()]
+    done = resume_missed(store, job.job_id, "ana")
+    assert done.fired == len(ahead) == 4
+    assert done.reason == "4 with jitter still ahead run"
+    (record,) = rows(ledger_url, "skips")
+    assert record.detail == "ben: storage moves; 4 with jitter still ahead run"
+
+
+def read_jitter(store: Store, job: JobRow, tick: datetime) -> timedelta:
+    return firing_rules(read(store, job.job_id).revisions[-1].firing).jitter_of(tick)

@@ -272,6 +272,7 @@ def test_jobs_are_loaded_whole_then_by_what_changed(store: Store) -> None:
     (paused,) = changed.jobs
     assert (paused.job_id, paused.seq, paused.pause_detail) == (second.job_id, second.seq + 1, "alice: inventory")
     assert paused.pauses == (Interval(done.effective_at, None),)
+    assert paused.pauses[0].detail == "alice: inventory"
     assert changed.mark > loaded.mark
     assert store.ticks.quarantine(term, first.job_id, "next tick took 10 s")
     (quarantined,) = store.ticks.load_jobs(changed.mark).jobs

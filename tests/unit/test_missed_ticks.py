@@ -148,11 +148,12 @@ def test_paused_ticks_grow_the_record_of_their_pause() -> None:
 
 
 def test_a_pause_that_ended_divides_what_was_missed() -> None:
-    pauses = (Interval(ago(minutes=10), ago(minutes=4)),)
+    pauses = (Interval(ago(minutes=10), ago(minutes=4), "ana: storage moves"),)
     plan = decide_missed(
         job(revision(missed=rules("all")), decided_upto=ago(minutes=13), pauses=pauses), NOON, cause=Cause.TAKEOVER
     )
     assert skipped(plan) == [(SkipReason.PAUSED, 6)]
+    assert plan.skips[0].detail == "ana: storage moves"
     assert len(plan.fires) == 7
     assert plan.skips[0].after == ago(minutes=10)
 

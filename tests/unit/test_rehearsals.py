@@ -160,6 +160,8 @@ def test_the_command_shows_the_stretch_around_a_clock_change(tmp_path: Path) -> 
         (("--seed", "3"), "does not go with JOBS", 2),
         (("--kill-leader-every", "1"), "is not a duration", 2),
         (("--gap", "40m"), "run into each other", 1),
+        (("--gap", "0s"), "--gap: '0s' is too short; the least is 100ms", 2),
+        (("--session", "0s"), "--session: '0s' is too short", 2),
         (("--from", "9999-01-01T00:00:00Z", "--to", "9999-02-01T00:00:00Z"), "in the years 1900 to 2199", 2),
         (("--dst", "--to", "2026-04-01T00:00:00Z"), "not with --to", 2),
         (("--from", "2026-04-01T00:00:00Z", "--to", "2026-03-01T00:00:00Z"), "not after --from", 2),
@@ -171,6 +173,14 @@ def test_what_cannot_be_is_refused_with_a_sentence(
     (tmp_path / "jobs.yaml").write_text(JOBS)
     done = CommandLine(tmp_path).run("simulate", "jobs.yaml", *options)
     assert (done.returncode, said in " ".join(done.stderr.split())) == (code, True), done.stderr
+
+
+def test_more_ticks_than_a_person_waits_for_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where no job alone has so many."""
+    (tmp_path / "jobs.yaml").write_text(JOBS)
+    monkeypatch.setattr("sexton_tui.cli.rehearse._MOST_TICKS_OF_ALL", 40_000)
+    done = CommandLine(tmp_path).run("simulate", "jobs.yaml")
+    assert (done.returncode, "these jobs have more than 40,000 ticks" in done.stderr) == (1, True)
 
 
 def test_a_paused_job_is_one_record() -> None:

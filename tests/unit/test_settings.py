@@ -62,6 +62,7 @@ def test_a_rate_is_written_with_or_without_its_unit(text: str, rate: float) -> N
         ("catch_up.rate", "nan", "is not a number a second"),
         ("catch_up.rate", "٣", "is not a number a second"),
         ("catch_up.rate", "0", "is not a number above 0"),
+        ("catch_up.rate", "1e9", "is too much; it has to be under 1,000,000,000"),
         ("catch_up.hold_above", "1e3", "is not a whole number; write e.g. 1000"),
         ("catch_up.hold_above", "٣", "is not a whole number"),
         ("catch_up.hold_above", "1_000", "is not a whole number"),

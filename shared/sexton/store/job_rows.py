@@ -33,6 +33,8 @@ class PauseRead(NamedTuple):
     job_id: int
     since: datetime
     until: datetime | None
+    who: str
+    why: str
 
 
 class GrowingRead(NamedTuple):
@@ -49,7 +51,9 @@ def job_rows(
     """One ``JobRow`` a job, in the order of ``revisions``; equal texts are one object."""
     pauses_of: dict[int, list[Interval]] = {}
     for pause in pauses:
-        pauses_of.setdefault(pause.job_id, []).append(Interval(pause.since, pause.until))
+        pauses_of.setdefault(pause.job_id, []).append(
+            Interval(pause.since, pause.until, pause_detail(pause.who, pause.why))
+        )
     growing_of = {one.job_id: GrowingSkip(one.after, one.ticks, SkipReason.PAUSED) for one in growing}
     texts: dict[str, str] = {}
     by_job: dict[int, tuple[RevisionRead, list[RevisionRow]]] = {}

@@ -26,6 +26,8 @@ _WITHDRAWABLE = and_(
     claims.c.origin.in_([int(Origin.SCHEDULE), int(Origin.CATCH_UP)]),
 )
 
+_BY_OPERATORS = "granted, or held, approved or filled in by an operator,"
+
 
 @dataclass(frozen=True, slots=True)
 class _Beyond:
@@ -118,13 +120,15 @@ def _beyond(connection: Connection, to: datetime, chosen: set[int] | None) -> _B
     for job_id, number in connection.execute(_only(free, claims.c.job_id, chosen)):
         found.withdrawable[job_id] = number
     had = (
-        select(claims.c.job_id, func.min(claims.c.scheduled_at), func.count())
+        select(claims.c.job_id, func.min(claims.c.scheduled_at), func.count(), func.min(claims.c.attempt))
         .where(beyond, claims.c.origin != int(Origin.MANUAL), ~_WITHDRAWABLE)
         .group_by(claims.c.job_id)
     )
-    for job_id, first, number in connection.execute(_only(had, claims.c.job_id, chosen)):
+    for job_id, first, number, fewest_attempts in connection.execute(_only(had, claims.c.job_id, chosen)):
         claimed = "1 claim was" if number == 1 else f"{number} claims were"
-        found.bars[job_id] = f"{claimed} granted beyond that place, the first for {_iso(first)}: `sexton rerun` them"
+        what, then = ("granted", ": `sexton rerun` them") if fewest_attempts else (_BY_OPERATORS, "")
+        said = f"{claimed} {what} beyond that place, the first for {_iso(first)}{then}"
+        found.bars[job_id] = found.bars.get(job_id, said) if not fewest_attempts else said
     return found
 
 

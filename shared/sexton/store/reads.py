@@ -18,6 +18,7 @@ from sexton.errors import NotFound
 from sexton.history_views import History, PastRevision
 from sexton.hold_views import HoldDetail, HoldView
 from sexton.job_page_views import DayOfRuns, OpenedJob, OpenedRevision, OpenedRuns, OpenedTicks
+from sexton.holds import Pace
 from sexton.job_standing import Standings
 from sexton.output_views import LiveOutput
 from sexton.setting_views import SettingChange, SettingView, cluster_setting_views
@@ -326,6 +327,11 @@ class LedgerReader:
         """Open proposals, oldest first; with `answered` all of them, the newest first."""
         with self._connect() as connection:
             return read_holds.read_holds(connection, self._now(connection), job_id, limit, answered=answered)
+
+    def pace(self) -> Pace:
+        """The catch-up budget as it stands: when what is decided to run now could start."""
+        with self._connect() as connection:
+            return read_holds.read_pace(connection, self._now(connection))
 
     def hold(self, proposal_id: int) -> HoldDetail:
         """One proposal with the ticks it holds. Raises ``NotFound``."""

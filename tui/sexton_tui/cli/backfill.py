@@ -20,8 +20,8 @@ from sexton_tui.cli.output import Column, Output, OutputOption, counted, instant
 from sexton_tui.cli.progress import progress
 
 if TYPE_CHECKING:
+    from sexton.holds import Pace
     from sexton.resolutions import Resolved
-    from sexton.settings import ClusterSettings
 
 _LONGEST_NOTE = 1_000
 _COLUMNS = (Column("tick"), Column("state", "so far"), Column("does", "would"))
@@ -31,7 +31,7 @@ def backfill(
     ctx: typer.Context,
     job: JobArgument,
     begin: Annotated[str, typer.Option("--from", metavar="T", help="The first instant of the stretch.")],
-    end: Annotated[str, typer.Option("--to", metavar="T", help="The instant at which it ends; not in it.")],
+    end: Annotated[str, typer.Option("--to", metavar="T", help="The instant at which it ends, not in it; or `now`.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List each tick and what would become of it.")] = False,
     rerun: Annotated[bool, typer.Option("--rerun", help="Run those again that ran.")] = False,
     note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; shown with the claims.")] = "",
@@ -50,33 +50,34 @@ def backfill(
             f"--note has a line break, a control character, or more than {_LONGEST_NOTE} characters",
             hint="write it shorter, on one line",
         )
-    start, stop = parse_instant(begin, "--from"), parse_instant(end, "--to")
+    start = parse_instant(begin, "--from")
+    stop = None if end.lower() == "now" else parse_instant(end, "--to")
     with open_cluster(ctx) as store:
-        found = find_job(store, job)
+        found, stop = find_job(store, job), stop or store.now()
         with progress("reading ticks", output):
             plan = read_backfill(store, found.job_id, start, stop, rerun=rerun)
-        settings = store.edits.settings()
+        pace = store.reads.pace()
         if dry_run:
-            _list(plan, output, settings)
+            _list(plan, output, pace)
             return
         if not plan.runs:
             _say_nothing_runs(plan, output)
             return
         if not yes:
-            _ask(plan, settings, rerun=rerun)
+            _ask(plan, pace, rerun=rerun)
         with progress("writing claims", output):
             done = carry_out(store, plan, start, stop, actor(), note, rerun=rerun)
     _say_done(done, output)
 
 
-def _list(plan: BackfillPlan, output: Output, settings: ClusterSettings) -> None:
+def _list(plan: BackfillPlan, output: Output, pace: Pace) -> None:
     rows = [
         {"job": plan.job, "tick": tick.scheduled_at, "state": tick.state, "does": tick.does.value}
         for tick in plan.ticks
     ]
     print_rows(rows, output, _COLUMNS, empty=f"no tick of {plan.job} fell due in there")
     if output is Output.TABLE and rows:
-        print(f"\n{_summary(plan, settings)}; nothing was changed")
+        print(f"\n{_summary(plan, pace)}; nothing was changed")
 
 
 def _say_nothing_runs(plan: BackfillPlan, output: Output) -> None:
@@ -89,15 +90,15 @@ def _say_nothing_runs(plan: BackfillPlan, output: Output) -> None:
         print(f"nothing of {plan.job} is left to run in there: {ran} ran or will (--dry-run lists, --rerun runs again)")
 
 
-def _ask(plan: BackfillPlan, settings: ClusterSettings, *, rerun: bool) -> None:
-    print(_summary(plan, settings), file=sys.stderr)
+def _ask(plan: BackfillPlan, pace: Pace, *, rerun: bool) -> None:
+    print(_summary(plan, pace), file=sys.stderr)
     again = sum(tick.does is Does.RUNS_AGAIN for tick in plan.ticks)
     more = f", {again:,} of them again" if rerun and again else ""
     what = "this tick" if len(plan.runs) == 1 else f"these {len(plan.runs):,} ticks"
     ask(f"Run {what} of {plan.job}{more}?", instead="add --yes, or --dry-run to list them")
 
 
-def _summary(plan: BackfillPlan, settings: ClusterSettings) -> str:
+def _summary(plan: BackfillPlan, pace: Pace) -> str:
     runs = plan.runs
     stay = len(plan.ticks) - len(runs)
     stays = f"; {stay:,} {'stays as it is' if stay == 1 else 'stay as they are'}" if stay else ""
@@ -105,7 +106,7 @@ def _summary(plan: BackfillPlan, settings: ClusterSettings) -> str:
         return f"0 of {counted(len(plan.ticks), 'tick')} of {plan.job} would run"
     return (
         f"{len(runs):,} of {counted(len(plan.ticks), 'tick')} of {plan.job} would run: {_ends(runs)}, started within"
-        f" {_drain(len(runs), settings)} at the earliest{stays}"
+        f" {_drain(len(runs), pace)} at the earliest{stays}"
     )
 
 
@@ -114,9 +115,10 @@ def _ends(ticks: tuple[datetime, ...]) -> str:
     return first if len(ticks) == 1 else f"{first} to {instant_text(ticks[-1])}"
 
 
-def _drain(count: int, settings: ClusterSettings) -> str:
-    """How long the budget takes to let so many start."""
-    return format_duration(max(timedelta(seconds=1), timedelta(seconds=round(count / settings.catch_up_rate))))
+def _drain(count: int, pace: Pace) -> str:
+    """How long the budget takes to let so many start, after what has drawn on it before."""
+    last = pace.start(count - 1) - pace.now
+    return format_duration(max(timedelta(seconds=1), timedelta(seconds=round(last.total_seconds()))))
 
 
 def _say_done(done: Resolved, output: Output) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,13 +21,16 @@ from sexton_tui.cli.output import Column, Output, counted, instant_text, json_va
 from sexton_tui.cli.progress import progress
 
 if TYPE_CHECKING:
+    from sexton.decisions import PlannedJob
     from sexton.jobs import JobDefinition
     from sexton.tick_marks import ClockChange
     from sexton_tui.simulation.rehearsal import GapOutcome, JobOutcome, Rehearsal
 
 DAY = timedelta(days=1)
 _SHOWN = 10
-_MOST_TICKS = 20_000_000
+_MOST_TICKS, _MOST_TICKS_OF_ALL = 20_000_000, 100_000_000
+_TOLD_FROM = 5_000_000
+SHORTEST = timedelta(milliseconds=100)  # as of a setting
 _LOOK_AHEAD = timedelta(days=800)
 _FIRST_YEAR, _LAST_YEAR = 1900, 2199
 
@@ -59,16 +64,14 @@ def rehearse_files(asked: Asked, output: Output) -> int:
     successor = election if asked.nodes > 1 else timedelta.max  # a lone node that froze goes on by itself
     pause = duration_of(asked.pause, "--pause") or timedelta(0)
     hour = timedelta(hours=1)
-    kill_every = duration_of(asked.kill_every, "--kill-leader-every") or (None if pause and not asked.gap else hour)
-    gap = duration_of(asked.gap, "--gap") or election
+    kill_every = duration_of(asked.kill_every, "--kill-leader-every", SHORTEST)
+    if kill_every is None and not (pause and asked.gap is None):
+        kill_every = hour
+    gap = duration_of(asked.gap, "--gap", SHORTEST) or election
     definitions = [job.definition for job in load_job_files([asked.jobs]).jobs]
     begin, end = _stretch_of(asked, definitions)
     jobs = planned_jobs(definitions, begin)
-    for job in jobs:
-        if job.revisions[0].schedule.count_between(begin, end, _MOST_TICKS + 1) > _MOST_TICKS:
-            raise InvalidInput(
-                f"{job.name} has more than {_MOST_TICKS:,} ticks between --from and --to", hint="ask for less"
-            )
+    _check_ticks(jobs, begin, end)
     gaps = fault_gaps(begin, end, kill_every=kill_every, gap=gap, pause=pause, pause_every=hour, election=successor)
     began = perf_counter()
     skew = duration_of(asked.skew, "--skew") or timedelta(0)
@@ -92,7 +95,7 @@ def rehearse_files(asked: Asked, output: Output) -> int:
 def settings_of(session: str | None, horizon: str | None) -> ClusterSettings:
     """The cluster's defaults, but for these two; raises a usage error, or InvalidSetting where they contradict."""
     settings = ClusterSettings()
-    if (value := duration_of(session, "--session")) is not None:
+    if (value := duration_of(session, "--session", SHORTEST)) is not None:
         failover = max(value, settings.failover_database_after)
         settings = replace(settings, session=value, failover_database_after=failover)
     if (value := duration_of(horizon, "--horizon")) is not None:
@@ -101,14 +104,31 @@ def settings_of(session: str | None, horizon: str | None) -> ClusterSettings:
     return settings
 
 
-def duration_of(text: str | None, option: str) -> timedelta | None:
+def _check_ticks(jobs: Sequence[PlannedJob], begin: datetime, end: datetime) -> None:
+    """Raises InvalidInput where there are more ticks than a simulation gets through in a minute or so."""
+    ticks = 0
+    for job in jobs:
+        of_job = job.revisions[0].schedule.count_between(begin, end, _MOST_TICKS + 1)
+        ticks += of_job
+        if of_job > _MOST_TICKS or ticks > _MOST_TICKS_OF_ALL:
+            who, most = (job.name, _MOST_TICKS) if of_job > _MOST_TICKS else ("these jobs", _MOST_TICKS_OF_ALL)
+            verb = "has" if who == job.name else "have"
+            raise InvalidInput(f"{who} {verb} more than {most:,} ticks between --from and --to", hint="ask for less")
+    if ticks > _TOLD_FROM and not sys.stderr.isatty():
+        print(f"simulating {ticks:,} ticks", file=sys.stderr)  # a terminal has a bar
+
+
+def duration_of(text: str | None, option: str, least: timedelta = timedelta(0)) -> timedelta | None:
     """A duration as it is typed; raises a usage error that names the option."""
     if text is None:
         return None
     try:
-        return parse_duration(text)
+        value = parse_duration(text)
     except ValueError as error:
         raise typer.BadParameter(f"{option}: {error}") from None
+    if value < least:
+        raise typer.BadParameter(f"{option}: {text!r} is too short; the least is {format_duration(least)}")
+    return value
 
 
 def _stretch_of(asked: Asked, definitions: list[JobDefinition]) -> tuple[datetime, datetime]:

@@ -82,7 +82,10 @@ def _who(overview: Overview) -> str:
         return f"{plural(count, 'node')} race{'s' if count == 1 else ''}" + ("" if count else f" yet, of {others}")
     if overview.leader is not None:
         return f"{overview.leader} leads"
-    return f"nobody leads yet, of {others}; `sexton cluster` shows them"
+    before = f"now, {overview.predecessor} did before" if overview.predecessor else "yet"
+    if not living(overview):
+        return f"nobody leads {before}: no node lives"
+    return f"nobody leads {before}, of {others}; `sexton cluster` shows them"
 
 
 def _record(overview: Overview) -> dict[str, Any]:

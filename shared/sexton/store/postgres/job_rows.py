@@ -21,7 +21,8 @@ WHERE (r.in_force_until IS NULL OR r.in_force_until > c.at) {which}
 ORDER BY j.job_id, r.revision
 """
 _PAUSES = """
-SELECT p.job_id, p.since, p.until FROM pauses p JOIN jobs j ON j.job_id = p.job_id JOIN cursors c ON c.job_id = p.job_id
+SELECT p.job_id, p.since, p.until, p.who, p.why
+FROM pauses p JOIN jobs j ON j.job_id = p.job_id JOIN cursors c ON c.job_id = p.job_id
 WHERE (p.until IS NULL OR p.until > c.at) {which}
 ORDER BY p.job_id, p.since
 """

@@ -20,7 +20,8 @@ WHERE (r.in_force_until IS NULL OR r.in_force_until > c.at) {which}
 ORDER BY j.job_id, r.revision
 """
 _PAUSES = """
-SELECT p.job_id, p.since, p.until FROM pauses p JOIN jobs j ON j.job_id = p.job_id JOIN cursors c ON c.job_id = p.job_id
+SELECT p.job_id, p.since, p.until, p.who, p.why
+FROM pauses p JOIN jobs j ON j.job_id = p.job_id JOIN cursors c ON c.job_id = p.job_id
 WHERE (p.until IS NULL OR p.until > c.at) {which}
 ORDER BY p.job_id, p.since
 """
@@ -97,8 +98,8 @@ def _read(connection: sqlite3.Connection, which: str, values: Mapping[str, objec
         ) in connection.execute(_REVISIONS.format(which=which), values)
     ]
     pauses = [
-        PauseRead(job_id, *_interval(since, until))
-        for job_id, since, until in connection.execute(_PAUSES.format(which=which), values)
+        PauseRead(job_id, *_interval(since, until), who, why)
+        for job_id, since, until, who, why in connection.execute(_PAUSES.format(which=which), values)
     ]
     growing = [
         GrowingRead(job_id, from_micros(after), count)

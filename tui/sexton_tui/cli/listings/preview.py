@@ -71,6 +71,9 @@ def _told(preview: TakeoverPreview, totals: dict[str, int], jobs: int) -> Sequen
             f"{preview.would_fire:,} would fire{before}: more than catch_up.hold_above ({preview.hold_above:,}), "
             "so they are held instead, whatever the policy"
         )
+    if preview.not_started:
+        late = counted(preview.not_started, "claim")
+        lines.append(f"besides, {late} that no worker took in time would be decided by policy within seconds")
     lines += [f"{printable(job)} would be put in quarantine: {printable(reason)}" for job, reason in preview.faults]
     if preview.is_halted:
         lines.append("the cluster is halted: nothing is decided until `sexton halt --lift`")

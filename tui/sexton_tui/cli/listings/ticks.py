@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from sexton.claims import State
+from sexton.holds import became_of
 from sexton.store.protocol import Store
 from sexton.views import ClaimView, EarlierJob, SkipView, TickPage
 from sexton_tui.cli.instants import parse_instant
@@ -104,8 +105,15 @@ _NOTHING: dict[str, Any] = {
 
 
 def _decided(page: TickPage) -> list[dict[str, Any]]:
-    rows = [_claim_row(claim) for claim in page.claims] + [_skip_row(skip) for skip in page.skips]
+    ran = [claim.scheduled_at for claim in page.claims]
+    rows = [_claim_row(claim) for claim in page.claims]
+    rows += [_skip_row(skip) for skip in page.skips if not _is_told_by_claims(skip, ran)]
     return sorted(rows, key=lambda row: row["tick"], reverse=True)
+
+
+def _is_told_by_claims(skip: SkipView, ran: Sequence[datetime]) -> bool:
+    """All ticks of a record that was resolved have claims: with these it is one decision, which they tell."""
+    return skip.resolved_at is not None and sum(skip.after < tick <= skip.upto for tick in ran) >= skip.count
 
 
 def _claim_row(claim: ClaimView) -> dict[str, Any]:
@@ -134,7 +142,7 @@ def _skip_row(skip: SkipView) -> dict[str, Any]:
         "kind": "skip",
         "tick": skip.upto,
         "after": skip.after,
-        "state": skip.reason.value,
+        "state": became_of(skip.reason.value, skip.detail),
         "origin": None,
         "count": skip.count,
         "attempts": None,
