@@ -84,6 +84,7 @@ class JobView:
     next_ticks: tuple[datetime, ...]  # what it would fire next; none while it is paused or quarantined
     last_run: RunView | None
     strip: tuple[State, ...]
+    skipped: tuple[datetime, ...] = ()  # ticks to come that are named not to run (skip-next), not in ``next_ticks``
 
 
 @dataclass(frozen=True, slots=True)

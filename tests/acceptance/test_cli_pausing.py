@@ -162,6 +162,12 @@ def test_a_tick_is_skipped_and_runs_after_all(store: Store, url: str, command: C
     listed = command.run("ticks", "books").stdout
     assert "skip-next by " in listed
     assert ": storage moves" in listed
+    coming = command.run("next", "--job", "books", "-n", "1")
+    named, following = (iso(job, minutes).replace("+00:00", "Z") for minutes in (61, 62))
+    assert coming.stdout.splitlines()[1].startswith(following)
+    assert f"books skips {named}: `sexton ticks books` tells why" in coming.stderr
+    assert f"{named} is skipped: `sexton skip-next books" in command.run("jobs", "books").stdout
+    assert json.loads(command.run("jobs", "-o", "json").stdout)[0]["next"] == following
     cancelled = command.run("cancel", "books", iso(job, 63), "--reason", "holiday")
     assert "2 ticks to come are skipped in all" in cancelled.stdout
     named = {row.upto for row in rows(url, "skips") if row.named_by}

@@ -259,6 +259,9 @@ def test_the_next_tick_is_named_not_to_run_and_no_other_moves(store: Store, ledg
     record = rows(ledger_url, "skips")[-1]
     assert (record.upto, record._mapping["count"], record.reason, record.named_by) == (tick, 1, "skipped", "ana")
     assert record.detail == "skip-next by ana: storage moves"
+    (view,) = store.reads.jobs_page().jobs
+    assert (view.skipped, view.next_ticks[0]) == ((tick,), tick + MINUTE)
+    assert store.reads.job(view.name, 1).job.next_ticks == (tick + MINUTE,)
     after = read(store, job.job_id)
     assert (after.at, rows(ledger_url, "claims")) == (tick, [])
     decide(store, term, after, 2, claims=claims_of(after, minutes_after(after, 1, 2)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Label, Row, Select, Text, cast, func, select
 
 from sexton.claims import State
 from sexton.cluster_views import Undecided
@@ -67,6 +67,24 @@ def _jobs() -> Select[Any]:
     ).join(revisions, (revisions.c.job_id == jobs.c.job_id) & (revisions.c.revision == jobs.c.revision))
 
 
+def _skipped() -> Label[Any]:
+    """For a query that reads ``jobs``: the ticks that are named not to run, those of the past too, as one text."""
+    jobs, skips = tables.jobs, tables.skips
+    named = select(func.aggregate_strings(cast(skips.c.upto, Text), ","))
+    return named.where(skips.c.job_id == jobs.c.job_id, skips.c.named_by.is_not(None)).scalar_subquery().label("skipped")
+
+
+def _skipped_after(row: Row[Any], now: datetime) -> tuple[datetime, ...]:
+    """Those after ``now``; a row read without them has none."""
+    texts = (getattr(row, "skipped", None) or "").split(",")
+    ticks = (
+        tables.from_micros(int(one)) if one.isdecimal() else datetime.fromisoformat(one).astimezone(UTC)
+        for one in texts
+        if one
+    )
+    return tuple(sorted(tick for tick in ticks if tick > now))
+
+
 def _filtered(query: Select[Any], which: JobFilter) -> Select[Any]:
     jobs = tables.jobs.c
     if not which.include_retired:
@@ -96,6 +114,8 @@ def job_state(row: Row[Any]) -> tuple[str, str]:
 def job_view(row: Row[Any], now: datetime, runs: tuple[RunView, ...], ticks: int) -> JobView:
     definition = json.loads(row.definition)
     state, detail = job_state(row)
+    skipped = _skipped_after(row, now)
+    next_ticks = upcoming(row.schedule_text, now, ticks + len(skipped)) if state == "active" and ticks else ()
     return JobView(
         job_id=row.job_id,
         name=row.name,
@@ -108,9 +128,10 @@ def job_view(row: Row[Any], now: datetime, runs: tuple[RunView, ...], ticks: int
         owner=definition["owner"],
         tags=tuple(definition["tags"]),
         description=definition["description"],
-        next_ticks=upcoming(row.schedule_text, now, ticks) if state == "active" else (),
+        next_ticks=tuple(tick for tick in next_ticks if tick not in skipped)[:ticks],
         last_run=runs[0] if runs else None,
         strip=tuple(State(run.outcome) for run in reversed(runs)),
+        skipped=skipped,
     )
 
 
@@ -137,7 +158,7 @@ def read_job_page(connection: Connection, now: datetime, which: JobFilter, offse
     order = (jobs.c.name_key, jobs.c.job_id) if which.include_retired else (jobs.c.name_key,)
     page = _filtered(total_from, which).order_by(*order).offset(offset).limit(limit)
     job_ids = list(connection.execute(page).scalars())
-    query = _jobs().where(jobs.c.job_id.in_(job_ids)).order_by(jobs.c.name_key, jobs.c.job_id)
+    query = _jobs().add_columns(_skipped()).where(jobs.c.job_id.in_(job_ids)).order_by(jobs.c.name_key, jobs.c.job_id)
     rows = connection.execute(query).all()
     runs = newest_runs(connection, [row.job_id for row in rows], STRIP_RUNS)
     return JobPage(tuple(job_view(row, now, runs.get(row.job_id, _NO_RUNS), 3) for row in rows), total)
@@ -160,11 +181,11 @@ def _renamed_to(connection: Connection, name: str) -> str | None:
 def read_job_row(connection: Connection, name: str) -> Row[Any]:
     """The job of this name (case does not count), a retired one only where no other has the name; or ``NAME#ID``.
 
-    Its ``cursor`` is with it.
+    Its ``cursor`` is with it, and what is ``skipped``.
     """
     jobs, cursors = tables.jobs, tables.cursors
     cursor = select(cursors.c.at).where(cursors.c.job_id == jobs.c.job_id).scalar_subquery().label("cursor")
-    found = _jobs().add_columns(cursor).where(is_named(name))
+    found = _jobs().add_columns(cursor, _skipped()).where(is_named(name))
     row = connection.execute(
         found.order_by(jobs.c.retired_at.is_not(None), jobs.c.retired_at.desc()).limit(1)
     ).one_or_none()

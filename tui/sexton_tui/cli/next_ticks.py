@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_COUNT = 100_000
 _COUNT = 10
+_NAMED = 3
 _FIRST_MONTH, _LAST_MONTH = date(1900, 1, 1), date(2199, 12, 1)
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -73,18 +74,20 @@ def next_ticks(
     if month is not None and not calendar:
         raise typer.BadParameter("--month goes with --calendar")
     drawn = None if month is None else _parse_month(month)
+    skipped: frozenset[datetime] = frozenset()
     since = None if after is None else parse_instant(after, "--after")
     if job is None:
         asked = _of_expression(str(expression), tz or "UTC", hash_seed)
     elif file is not None:
         asked = _of_file(file, job)
     else:
-        asked = _of_job(ctx, job)
+        asked, skipped = _of_job(ctx, job)
     since = since or asked.now
     if drawn is not None:
         _show_month(asked, drawn, output)
         return
-    ticks = list(islice(asked.schedule.between(since, _END_OF_TIME), 1 if calendar else count or _COUNT))
+    coming = (tick for tick in asked.schedule.between(since, _END_OF_TIME) if tick not in skipped)
+    ticks = list(islice(coming, 1 if calendar else count or _COUNT))
     if calendar and ticks:
         _show_month(asked, local_date(ticks[0], asked.zone), output)
     else:
@@ -125,16 +128,22 @@ def _of_file(path: Path, name: str) -> TicksOf:
     return ticks_of_job(definition, definition.hash_seed or definition.name, _now())
 
 
-def _of_job(ctx: typer.Context, name: str) -> TicksOf:
+def _of_job(ctx: typer.Context, name: str) -> tuple[TicksOf, frozenset[datetime]]:
+    """Its ticks, and those of them that are not to run, which are told."""
     with open_cluster(ctx, read_only=True) as store:
         job = find_job(store, name)
+        skipped = store.reads.job(job.name, 0).job.skipped
         now = store.now()
     if job.is_paused or job.is_quarantined:
         state = "paused" if job.is_paused else "quarantined"
         print(
             f"sexton: {job.name} is {state}: these ticks will not run until `sexton resume {job.name}`", file=sys.stderr
         )
-    return ticks_of_job(job.definition, job.hash_seed, now)
+    if skipped:
+        named = ", ".join(map(instant_text, skipped[:_NAMED]))
+        more = f" and {len(skipped) - _NAMED} more" if len(skipped) > _NAMED else ""
+        print(f"sexton: {job.name} skips {named}{more}: `sexton ticks {job.name}` tells why", file=sys.stderr)
+    return ticks_of_job(job.definition, job.hash_seed, now), frozenset(skipped)
 
 
 def _show_ticks(asked: TicksOf, ticks: Sequence[datetime], output: Output) -> None:

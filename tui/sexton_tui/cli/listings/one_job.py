@@ -52,6 +52,8 @@ def print_job(store: Store, name: str, output: Output) -> None:
         print_rows(rows, output, columns)
     else:
         print(f"none: the job is {detail.job.state}" if detail.job.state != "active" else "none")
+    for tick in detail.job.skipped:
+        print(f"{instant_text(tick)} is skipped: `sexton skip-next {detail.job.name} {instant_text(tick)} --undo`")
     _print_title("Newest ticks")
     print_lines([claim_line(claim, now) for claim in detail.claims[:_TICKS]] or [line("none")])
     print_lines(_pauses(detail))

@@ -91,12 +91,13 @@ def _durations(opened: OpenedJob, width: int, *, ascii_only: bool) -> list[Line]
 def upcoming_lines(opened: OpenedJob, now: datetime) -> list[Line]:
     """The next ticks in the job's zone, in the zone of `now` where that is another, and in UTC."""
     job = opened.job
+    skipped = [line(f"{instant(tick, now)}  ", ("skipped (skip-next)", WARN)) for tick in job.skipped]
     if not job.next_ticks:
         why = "" if job.state == "active" else f": the job is {job.state}"
-        return [line(("Next ticks", STRONG)), line((f"none{why}", DIM))]
+        return [line(("Next ticks", STRONG)), line((f"none{why}", DIM)), *skipped]
     ticks = ticks_to_come(ticks_of_job(opened.definition, opened.hash_seed, now), job.next_ticks)
     lines = [line((f"Next ticks in {job.timezone} and UTC", STRONG))]
-    return lines + [_tick_line(tick, now) for tick in ticks]
+    return lines + [_tick_line(tick, now) for tick in ticks] + skipped
 
 
 def _tick_line(tick: TickToCome, now: datetime) -> Line:
