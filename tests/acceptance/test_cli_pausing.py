@@ -170,11 +170,12 @@ def test_a_tick_is_skipped_and_runs_after_all(store: Store, url: str, command: C
     assert json.loads(command.run("jobs", "-o", "json").stdout)[0]["next"] == following
     cancelled = command.run("cancel", "books", iso(job, 63), "--reason", "holiday")
     assert "2 ticks to come are skipped in all" in cancelled.stdout
-    named = {row.upto for row in rows(url, "skips") if row.named_by}
-    assert named == {job.at + 61 * MINUTE, job.at + 63 * MINUTE}
+    assert {row.upto for row in rows(url, "skips") if row.named_by} == {job.at + 61 * MINUTE, job.at + 63 * MINUTE}
     assert "will run" in command.run("skip-next", "books", iso(job, 63), "--undo").stdout
     assert "will run" in command.run("skip-next", "books", "--undo").stdout
     assert command.run("skip-next", "books", "--undo").returncode == 1
+    command.run("skip-next", "books")
+    assert f"; a skip-next is taken back: {named}" in command.run("pause", "books", "--reason", "closed").stdout
     assert differences(store) == []
 
 

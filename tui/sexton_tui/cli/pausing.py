@@ -91,6 +91,7 @@ def _pause(store: Store, names: Sequence[str], reason: str, output: Output) -> N
         if job.is_paused and job.job_id not in with_all:
             others = "" if len(jobs) == 1 else "; nothing was changed"
             raise Refused(f"{job.name} is paused already{others}", hint=f"`sexton resume {job.name}` ends the pause")
+    standings = store.reads.standings([job.job_id for job in jobs])
     done = store.edits.edit([JobChange(ChangeKind.PAUSE, job.job_id, why=reason) for job in jobs], actor())
     if _as_record(done, output):
         return
@@ -98,7 +99,9 @@ def _pause(store: Store, names: Sequence[str], reason: str, output: Output) -> N
         if one.job_id in with_all:
             print(f"{one.name} was paused with all; now it stays paused when `sexton resume --all` ends that")
         else:
-            print(f"{one.name} paused from {instant_text(one.effective_at)}{_withdrawn(one)}")
+            named = ", ".join(instant_text(named.tick) for named in standings.of(one.job_id).named)
+            taken_back = f"; a skip-next is taken back: {named}" if named else ""
+            print(f"{one.name} paused from {instant_text(one.effective_at)}{_withdrawn(one)}{taken_back}")
 
 
 def _pause_all(store: Store, reason: str, output: Output) -> None:
