@@ -50,7 +50,7 @@ class Candidacies:
         if self.lease is not None and not is_leading:
             lease = _in_campaign(self.lease, self.lease.standing(), campaigns)
         lets_pass = not is_leading and self._yields()
-        # As it was seen above: each look at a leader lease is two statements.
+        # As it was seen above: each look at a leader lease is a statement.
         standing = _in_campaign(self.candidate, standing, campaigns and not lets_pass)
         return Standings(standing, lease, lets_pass)
 

@@ -73,12 +73,16 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The leader's heartbeat row: a counter that moves while the leader's heartbeat thread reaches the database."""
+    """The leader's heartbeat row: a counter that moves while the leader's heartbeat thread reaches the database.
+
+    ``has_leader``: whether anybody sat in the leader's seat at the same moment.
+    """
 
     term: int
     counter: int
     at: datetime
     confirmation: Confirmation
+    has_leader: bool
 
 
 @dataclass(frozen=True, slots=True)

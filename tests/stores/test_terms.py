@@ -70,6 +70,7 @@ def test_a_clean_hand_over_is_recorded_as_resigned(store: Store, ledger_url: str
     assert store.terms.leave(1)
     assert not store.terms.leave(1)
     assert store.terms.cluster().leader is None
+    assert not store.terms.heartbeat().has_leader
     (cluster,) = rows(ledger_url, "cluster")
     taken = store.terms.take(1, "n2", ElectedBy.DATABASE)
     assert taken is not None
@@ -94,6 +95,8 @@ def test_a_heartbeat_moves_the_counter_and_carries_the_confirmation(store: Store
     second = store.terms.heartbeat()
     assert (second.term, second.counter, second.confirmation) == (1, first.counter + 1, Confirmation.UNCONFIRMED)
     assert second.at >= first.at
+    assert first.has_leader
+    assert second.has_leader
 
 
 def test_a_request_to_resign_reaches_the_leader_and_ends_with_it(store: Store) -> None:

@@ -91,11 +91,11 @@ class DatabaseCandidate:
 
     def _look(self) -> Standing:
         try:
-            self._has_leader = self._terms.cluster().leader is not None
             beat = self._terms.heartbeat()
         except DatabaseUnreachable:
             self._watch.interrupted()
             return Standing.AWAY
+        self._has_leader = beat.has_leader
         elapsed = self._clock.elapsed()
         longest_break = max(self._patience / 2, _LOOKS_TO_A_BREAK * self._look_seconds)
         self._watch.saw(beat.term, beat.counter, elapsed, longest_break)

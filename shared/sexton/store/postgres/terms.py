@@ -152,7 +152,10 @@ WITH before AS MATERIALIZED (SELECT confirmation FROM heartbeat WHERE id = 1 AND
 SELECT (SELECT term FROM cluster WHERE id = 1) = %(term)s FROM beaten
 """  # noqa: S608 - the parts are constants
 
-_HEARTBEAT = "SELECT term, counter, at, confirmation FROM heartbeat WHERE id = 1"
+_HEARTBEAT = """
+SELECT h.term, h.counter, h.at, h.confirmation, c.leader IS NOT NULL
+FROM heartbeat h CROSS JOIN cluster c WHERE h.id = 1 AND c.id = 1
+"""
 
 _REPORT = """
 WITH before AS MATERIALIZED (
@@ -277,8 +280,8 @@ class PostgresTerms:
         with self._connection.autocommit() as connection:
             row = connection.execute(_HEARTBEAT).fetchone()
         assert row is not None  # noqa: S101 - the migration makes the row and nothing deletes it
-        term, counter, at, confirmation = row
-        return Heartbeat(term, counter, at, Confirmation(confirmation))
+        term, counter, at, confirmation, has_leader = row
+        return Heartbeat(term, counter, at, Confirmation(confirmation), has_leader)
 
     def report(self, report: NodeReport) -> str | None:
         with self._connection.autocommit() as connection:

@@ -52,7 +52,7 @@ class TermStore(Protocol):
         ...
 
     def heartbeat(self) -> Heartbeat:
-        """The heartbeat row as it stands."""
+        """The heartbeat row as it stands, and whether anybody leads."""
         ...
 
     def report(self, report: NodeReport) -> str | None:

@@ -50,6 +50,11 @@ UPDATE cluster SET term = term + 1, leader = ?1, leader_since = ?2, elected_by =
 WHERE id = 1
 """
 
+_HEARTBEAT = """
+SELECT h.term, h.counter, h.at, h.confirmation, c.leader IS NOT NULL
+FROM heartbeat h CROSS JOIN cluster c WHERE h.id = 1 AND c.id = 1
+"""
+
 _TAKE_HEARTBEAT = (
     "UPDATE heartbeat SET term = ?, counter = counter + 1, at = ?, confirmation = 'confirmed' WHERE id = 1"
 )
@@ -239,9 +244,9 @@ class SqliteTerms:
 
     def heartbeat(self) -> Heartbeat:
         with self._connection.snapshot() as connection:
-            row = connection.execute("SELECT term, counter, at, confirmation FROM heartbeat WHERE id = 1").fetchone()
-        term, counter, at, confirmation = row
-        return Heartbeat(term, counter, from_micros(at), Confirmation(confirmation))
+            row = connection.execute(_HEARTBEAT).fetchone()
+        term, counter, at, confirmation, has_leader = row
+        return Heartbeat(term, counter, from_micros(at), Confirmation(confirmation), bool(has_leader))
 
     def report(self, report: NodeReport) -> str | None:
         values: dict[str, object] = {
