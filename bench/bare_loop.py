@@ -17,7 +17,6 @@ from typing import Any
 import psycopg
 
 from bench.peer_programs.first_call import note_first, told
-from sexton.claims import State
 from sexton.store.postgres import arrays, completion, pull
 
 WORKER = 1
@@ -25,7 +24,6 @@ LEASE = timedelta(seconds=30)
 QUEUES = ("default",)
 JOB, TICK, TOKEN = (pull.GRANT_COLUMNS.split(", ").index(name) for name in ("job_id", "scheduled_at", "token"))
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-NO_CODE = -(2**31)
 
 
 def drain(url: str, batch: int) -> None:
@@ -51,27 +49,19 @@ def drain(url: str, batch: int) -> None:
 
 
 def complete(connection: psycopg.Connection[Any], held: Sequence[Any]) -> None:
-    count, now = len(held), datetime.now(UTC)
+    now = datetime.now(UTC)
     jobs, ticks = arrays.big_ints([row[JOB] for row in held]), arrays.instants([row[TICK] for row in held])
-    nothing, at = arrays.big_ints([0] * count), arrays.instants([now] * count)
+    at = arrays.instants([now] * len(held))
     arguments = {
         "jobs": jobs,
         "ticks": ticks,
         "tokens": arrays.big_ints([row[TOKEN] for row in held]),
-        "outcomes": arrays.small_ints([State.SUCCEEDED] * count),
         "started": at,
         "finished": at,
-        "codes": arrays.ints([0] * count),
-        "errors": arrays.texts([""] * count),
-        "retries": arrays.instants([NEVER] * count),
-        "uses": arrays.booleans([False] * count),
-        "stdout": nothing,
-        "stderr": nothing,
-        "losses": arrays.booleans([False] * count),
         "never": NEVER,
         "worker": WORKER,
     }
-    connection.execute(completion._COMPLETE + completion._ACCEPTED, arguments, prepare=True)
+    connection.execute(completion._PLAIN, arguments, prepare=True)
     connection.execute(completion._PROMOTE_AFTER, {"jobs": jobs, "ticks": ticks}, prepare=True)
 
 

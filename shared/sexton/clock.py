@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -64,6 +64,7 @@ class SystemClock:
 JUMP_LIMIT = timedelta(seconds=2)
 _SLEW = 0.5  # how fast database time runs, by the elapsed clock, while it was ahead of the database
 _REMEMBERED = 256  # corrections
+_ROUNDING = 0.001  # seconds; far more than instants and readings are rounded by
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,20 @@ class _Stretch:
     since: float
     offset: timedelta  # database time since the epoch, minus the elapsed clock
     peak: datetime | None = None  # None: the first stretch, which also stands for all before it
+    _origin: datetime = field(init=False)  # database time when the elapsed clock read 0
+    _slow_until: float = field(init=False)  # the elapsed clock's reading from which the peak no longer counts
+
+    def __post_init__(self) -> None:  # once for each stretch, while ``at`` is asked twice for each run
+        origin = _EPOCH + self.offset
+        object.__setattr__(self, "_origin", origin)
+        slow_until = float("-inf")
+        if self.peak is not None:
+            slow_until = ((self.peak - origin).total_seconds() - _SLEW * self.since) / (1 - _SLEW) + _ROUNDING
+        object.__setattr__(self, "_slow_until", slow_until)
 
     def at(self, elapsed: float) -> datetime:
-        line = _EPOCH + self.offset + timedelta(0, elapsed)
-        if self.peak is None:
+        line = self._origin + timedelta(0, elapsed)
+        if elapsed >= self._slow_until or self.peak is None:
             return line
         return max(line, self.peak + timedelta(seconds=(elapsed - self.since) * _SLEW))
 

@@ -65,6 +65,26 @@ def test_a_result_ends_the_claim_writes_the_run_and_frees_the_slot(
     assert rows.slot_tokens(1) == [None]
 
 
+def test_what_is_written_is_what_the_step_was_given_whatever_was_made_ready_before(
+    store: Store, rows: ClaimRows
+) -> None:
+    """A worker makes its results ready during the step before, and may have others when it comes to send them."""
+    ticks = [(job, rows.add(job)) for job in (1, 2, 3)]
+    first, second, third = (
+        ended(grant, started_at=START, exit_code=0) for grant in sorted(step(store).grants, key=lambda one: one.job_id)
+    )
+    store.grants.prepare((first,))
+    assert step(store, first, worker_id=9).accepted == {first.token}
+    store.grants.prepare((first, third))
+    assert step(store, second, worker_id=9).accepted == {second.token}
+    store.grants.prepare(())
+    failed = third._replace(outcome=State.FAILED, exit_code=1, error="boom", stderr=b"why", stderr_bytes=3)
+    assert step(store, failed, worker_id=9).accepted == {third.token}
+    assert step(store, first, worker_id=9).refused == 1
+    told = [[(run.outcome, run.exit_code, run.error) for run in rows.runs(*tick)] for tick in ticks]
+    assert told == [[(State.SUCCEEDED, 0, None)], [(State.SUCCEEDED, 0, None)], [(State.FAILED, 1, "boom")]]
+
+
 def test_a_run_without_start_code_or_error_has_nulls_there(store: Store, rows: ClaimRows) -> None:
     at = rows.add(1)
     (grant,) = step(store).grants

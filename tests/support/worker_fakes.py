@@ -84,6 +84,7 @@ class FakeGrants:
     registered_as: list[int | None] = field(default_factory=list)
     asked_known: list[int] = field(default_factory=list)
     before_step: Callable[[], None] = lambda: None
+    prepared: tuple[RunResult, ...] = ()
 
     def now(self) -> datetime:
         self._answer()
@@ -112,6 +113,9 @@ class FakeGrants:
         self._answer()
         self.seen_with.append((busy, draining))
 
+    def prepare(self, results: tuple[RunResult, ...]) -> None:
+        self.prepared = results
+
     def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
         meanwhile()
         self.before_step()
@@ -129,8 +133,12 @@ class FakeGrants:
             self.is_losing = False
             raise DatabaseUnreachable("the answer was lost")
         picked = len(granted) + (self.picked_but_kept if request.room else 0)
-        ahead, now = self.next_available_at, self.clock.wall()
-        return StepResult(frozenset(accepted), tuple(granted), picked, ahead, now, self.place)
+        refused, now = len(request.results) - len(accepted), self.clock.wall()
+        both = frozenset(accepted), tuple(granted)
+        first = granted[0].priority if granted else 0
+        ahead = self.next_available_at
+        has_paced = any(grant.origin.is_paced for grant in granted)
+        return StepResult(len(granted), first, has_paced, refused, picked, ahead, now, lambda: both, self.place)
 
     def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
         self._answer()

@@ -15,7 +15,9 @@ from sexton_worker.core.pull_policy import (
     LARGEST_PULL,
     LINGER,
     NOTHING_PULLED,
+    SHORT_SECONDS,
     SMALLEST_PULL,
+    URGENT_FOR,
     WAKE_LATE,
     WORTH_WRITING,
     Pace,
@@ -51,12 +53,14 @@ def test_a_worker_takes_ahead_only_while_its_runs_are_short_and_no_more_than_it_
 
 def test_an_exchange_carries_what_goes_through_in_a_moment() -> None:
     """An urgent claim waits for one that is on its way, and for its own."""
-    assert Pace().exchanged(200, 0.002).largest_pull() == LARGEST_PULL
+    assert Pace().exchanged(200, 0.002).largest_pull(0.0) == LARGEST_PULL
     slow = Pace().exchanged(200, 0.016)
-    assert slow.largest_pull() == int(EXCHANGE_SECONDS / (0.016 / 200))
-    assert slow.exchanged(200, 2.0).largest_pull() == SMALLEST_PULL
+    assert slow.largest_pull(0.0) == int(EXCHANGE_SECONDS / (0.016 / 200))
+    assert slow.exchanged(200, 2.0).largest_pull(0.0) == SMALLEST_PULL
+    assert slow.exchanged(1, 0.002, 5.0).largest_pull(5.0 + URGENT_FOR) == slow.largest_pull(0.0)
+    assert slow.exchanged(1, 0.002, 5.0).largest_pull(6.0) == int(SHORT_SECONDS / (0.016 / 200))
     assert slow.exchanged(SMALLEST_PULL - 1, 2.0) == slow  # whatever made that slow, it was not its claims
-    assert slow.after([0.001]).largest_pull() == slow.largest_pull()
+    assert slow.after([0.001]).largest_pull(0.0) == slow.largest_pull(0.0)
 
 
 @given(slots=st.integers(1, 300), pasts=st.lists(st.lists(st.floats(0, 1e5), max_size=40), max_size=5))

@@ -9,7 +9,7 @@ from sexton.errors import YoungerFormat
 from sexton.recipes import Recipe, recipe_from_text
 from sexton.store.protocol import Grant, Store
 
-CACHED = 20_000  # revisions, of some 800 bytes each
+CACHED = 50_000  # revisions, of some 800 bytes each
 
 Key = tuple[int, int]
 

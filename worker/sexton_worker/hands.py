@@ -1,6 +1,6 @@
-"""What a worker has in its hands. Each claim is in exactly one of three places, by its token:
+"""What a worker has in its hands. Each claim is in exactly one of four places, by its token:
 
-    granted ──begin──▶ running ──end──▶ unsent ──settle──▶ (gone)
+    granted ──begin──▶ running ──end──▶ unsent ──send──▶ sent ──settle──▶ (gone)
        ├── drop: its token no longer counts
        └── give_back: its run never began ──▶ unsent
 
@@ -9,10 +9,10 @@ Belongs to one loop, and asks nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
-from sexton.claims import State
+from sexton.claims import PACED_ORIGINS, State
 from sexton.clock import Clock
 from sexton.recipes import Recipe
 from sexton.store.protocol import Grant, RunResult
@@ -30,8 +30,10 @@ class Hands:
         self._time = time
         self._draw = draw
         self.granted: dict[int, Grant] = {}
+        self._paced: set[int] = set()  # of granted and running, the tokens under the catch-up budget
         self.running: dict[int, RunOrder] = {}
         self.unsent: dict[int, RunResult] = {}
+        self.sent: dict[int, RunResult] = {}  # and not answered
         self.unsent_since = 0.0  # elapsed seconds; not before
         self.ended_at = clock.elapsed()  # when a run ended last, or the first one of all began
 
@@ -41,12 +43,15 @@ class Hands:
 
     def paced_count(self) -> int:
         """Of claims under the catch-up budget that are granted or running."""
-        grants = (*self.granted.values(), *(order.grant for order in self.running.values()))
-        return sum(grant.origin.is_paced for grant in grants)
+        return len(self._paced)
 
     def tokens(self) -> list[int]:
         """Of all that is here."""
-        return [*self.granted, *self.running, *self.unsent]
+        return [*self.granted, *self.running, *self.sent, *self.unsent]
+
+    def results(self) -> int:
+        """How many results the database has not answered."""
+        return len(self.sent) + len(self.unsent)
 
     # --- in and through ---------------------------------------------------------------------------------------------
 
@@ -54,10 +59,20 @@ class Hands:
         """These were granted."""
         for grant in grants:
             self.granted[grant.token] = grant
+            if grant.origin in PACED_ORIGINS:
+                self._paced.add(grant.token)
 
-    def startable(self, *, is_urgent: bool) -> list[Grant]:
-        """The grants; ``is_urgent``: only those before runs of the usual priority."""
-        return [grant for grant in self.granted.values() if grant.priority > 0 or not is_urgent]
+    def startable(self) -> list[Grant]:
+        """All grants."""
+        return list(self.granted.values())
+
+    def pressing(self) -> list[Grant]:
+        """Those that come before runs of the usual priority, and those that cannot start during an exchange."""
+        return [grant for grant in self.granted.values() if grant.priority > 0 or grant.at_most_once]
+
+    def simple(self) -> list[Grant]:
+        """Those of which nothing is to be written down before: they can start during an exchange."""
+        return [grant for grant in self.granted.values() if not grant.at_most_once]
 
     def begin(self, grant: Grant, recipe: Recipe, now: datetime, until: float) -> RunOrder:
         """The order to run it, from ``now`` (database time); it must begin before ``until`` (elapsed seconds)."""
@@ -73,6 +88,7 @@ class Hands:
         order = self.running.pop(ended.token, None)
         if order is None:
             return False
+        self._paced.discard(ended.token)
         self.unsent[ended.token] = self._result(order, ended)
         self.ended_at = self._clock.elapsed()
         return True
@@ -82,6 +98,7 @@ class Hands:
     def drop(self, token: int) -> None:
         """The grant no longer counts, and nothing is to be said of it."""
         del self.granted[token]
+        self._paced.discard(token)
 
     def recalled(self, token: int, why: str) -> None:
         """The run was ordered and will not begin: its claim goes back."""
@@ -93,6 +110,7 @@ class Hands:
         """The grant's run never began: put its claim back, to be pulled at once or ``after`` a while, or end it with
         ``outcome``."""
         self.granted.pop(grant.token, None)
+        self._paced.discard(grant.token)
         self.unsent[grant.token] = RunResult(
             job_id=grant.job_id,
             scheduled_at=grant.scheduled_at,
@@ -104,14 +122,15 @@ class Hands:
             retry_at=None if after is None else self._time.now() + after,
         )
 
-    def settle(self, results: Iterable[RunResult], accepted: Collection[int]) -> list[RunResult]:
-        """These results were answered; those that were refused."""
-        refused = []
-        for result in results:
-            self.unsent.pop(result.token, None)
-            if result.token not in accepted:
-                refused.append(result)
-        return refused
+    def send(self) -> tuple[RunResult, ...]:
+        """All results, which are on their way from now on; those that were sent before without an answer first."""
+        self.sent |= self.unsent
+        self.unsent = {}
+        return tuple(self.sent.values())
+
+    def settle(self) -> None:
+        """What was sent was answered."""
+        self.sent = {}
 
     def _result(self, order: RunOrder, ended: EndedRun) -> RunResult:
         grant, finished_at = order.grant, self._time.instant(ended.ended)

@@ -1,9 +1,10 @@
 """The worker's loop: results out, grants in, runs started. The simulator runs this file on virtual time.
 
 Each step takes what has ended, then makes one exchange with the database (results,
-promotion, pull), then starts what was granted. Where work is in hand and the next
-exchange follows at once, starting waits for that: it is done while the database works.
-What the loop holds is in its hands (hands.py), each claim in exactly one place.
+promotion, pull), then starts what was granted. Where the next exchange follows at once
+(`_goes_on`) it is sent before all that, which is done while the database works. What the
+loop holds is in its hands (hands.py), each claim in exactly one place, or in an answer
+that waits to be taken in (answers.py).
 
 Failure stance:
 * The database does not answer: results stay unsent and go with the next exchange;
@@ -19,7 +20,7 @@ Failure stance:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -28,9 +29,10 @@ import structlog
 from sexton.catch_up import paced_slots
 from sexton.clock import Clock, Wakeup
 from sexton.errors import DatabaseUnreachable
-from sexton.store.protocol import RunResult, StepRequest, Store
+from sexton.store.protocol import Grant, RunResult, StepRequest, Store
 from sexton.store.protocol.grants import nothing
 from sexton_worker.absence import Absence
+from sexton_worker.answers import Answer, Answers
 from sexton_worker.core import pull_policy
 from sexton_worker.core.machine_faults import NO_SPELL
 from sexton_worker.core.pull_policy import NOTHING_PULLED, Pace
@@ -95,14 +97,14 @@ class WorkerLoop:
         self._absence = Absence(clock, execution, book)
         self.counts = RunCounts()
         self._hands = Hands(clock, self._time, draw)
+        self._answers = Answers(self._hands, book, self.counts)
         self._starts = Starts(store, clock, self._time, execution, book, self._hands, wakeup, settings.name)
         self._pulled = NOTHING_PULLED
         self._pace = Pace()
         self._spell = NO_SPELL
-        self._durations: list[float] = []
         self._place = ""  # where the ledger was at the last exchange
         self._is_registered = False
-        self._was_noticed = False
+        self._durations: list[float] = []
         self._answer_lost = False
         self._is_away = False
         self._drain_by: float | None = None  # elapsed seconds; None: not draining
@@ -144,14 +146,14 @@ class WorkerLoop:
         """How it stands now; for any thread."""
         hands, paused = self._hands, self._spell.remaining(self._clock.elapsed())
         is_draining = self._drain_by is not None
-        return Standing(len(hands.granted), len(hands.running), len(hands.unsent), self._is_away, is_draining, paused)
+        return Standing(len(hands.granted), len(hands.running), hands.results(), self._is_away, is_draining, paused)
 
     @property
     def is_done(self) -> bool:
         """Whether nothing is left in this worker's hands and it may end."""
-        if self._drain_by is None or self._hands.count():
+        if self._drain_by is None or self._in_hand():
             return False
-        return not self._hands.unsent or (self._leave_by is not None and self._clock.elapsed() >= self._leave_by)
+        return not self._hands.results() or (self._leave_by is not None and self._clock.elapsed() >= self._leave_by)
 
     # --- the loop ---------------------------------------------------------------------------------------------------
 
@@ -173,19 +175,24 @@ class WorkerLoop:
         """Do all that can be done now; seconds until there can be more to do without a wake-up."""
         self.counts.turned_at = self._clock.elapsed()
         self._absence.end()
-        self._collect()
+        if not self._answers.granted() or not self._goes_on():
+            self._answers.take_in()
+            self._collect()
         self._recall_stuck()
         self._stop_in_time()
         try:
             self._make_contact()
             seconds = self._exchange_if_due()
+            goes_on = seconds is None and self._goes_on()
+            if not goes_on or self._answers.are_pressing():
+                self._answers.take_in()
             if self._hands.granted:
                 self._starts.read(self._hands.granted.values())
-                self._collect()
-                if seconds is None and self._starts_later():
-                    self._start_granted(is_urgent=True)
+                if goes_on:
+                    self._start(self._hands.pressing())
                     return 0.0
-                self._start_granted()
+                self._collect()
+                self._start(self._hands.startable())
         except DatabaseUnreachable as error:
             if not self._is_away:
                 self._log.warning("worker.database_unreachable", error=str(error))
@@ -193,7 +200,7 @@ class WorkerLoop:
             self.counts.errors += 1
             return RETRY_SECONDS
         if self._is_away:
-            self._log.info("worker.database_answers", unsent=len(self._hands.unsent))
+            self._log.info("worker.database_answers", unsent=self._hands.results())
             self._is_away = False
         if seconds is not None:
             return seconds
@@ -264,29 +271,26 @@ class WorkerLoop:
     def _exchange_if_due(self) -> float | None:
         """Exchange, if there is a reason to; else the seconds to wait for one that is near."""
         free, now = self._room(), self._clock.elapsed()
-        if self._has_plenty() and self._drain_by is None and self._notice_is_new():
+        if self._has_plenty() and self._drain_by is None and self.notice.is_rare():
             self._exchange(pull_policy.URGENT_PULL, (), nothing)
+            self._answers.take_in_last()
             return None
-        results = len(self._hands.unsent)
+        results = self._hands.results()
         if len(self._hands.running) > self._own.slots and 0 < results < len(self._hands.running):
             wait: float | None = pull_policy.linger(results, self._hands.unsent_since, now)
         else:
             wait = pull_policy.exchange_in(results, free, self._pulled, now)
         if wait == 0.0:
-            self._exchange(free, tuple(self._hands.unsent.values()), self._use_the_wait)
+            self._exchange(free, self._hands.send(), self._use_the_wait)
             return None
         return wait
 
     def _has_plenty(self) -> bool:
         """Whether more is in hand than runs at once, and more likely follows."""
-        return len(self._hands.running) + len(self._hands.unsent) > self._own.slots
+        return len(self._hands.running) + self._hands.results() > self._own.slots
 
-    def _notice_is_new(self) -> bool:
-        """Whether somebody said that there is work since the exchange before the last: many such are no reason to make
-        all exchanges small."""
-        is_new = self.notice.is_set() and not self._was_noticed
-        self._was_noticed = is_new
-        return is_new
+    def _in_hand(self) -> int:
+        return self._hands.count() + self._answers.granted()
 
     def _exchange(self, free: int, results: tuple[RunResult, ...], meanwhile: Callable[[], None]) -> None:
         assert self._book.worker_id is not None  # noqa: S101 - _make_contact registered it
@@ -309,45 +313,47 @@ class WorkerLoop:
         self.notice.clear()  # before it looks: what is said from now on may be missed by it
         answer = self._time.observed(lambda: self._store.grants.step(request, meanwhile), lambda result: result.now)
         self._answer_lost = False
-        carried, seconds = max(len(request.results), len(answer.grants)), self._clock.elapsed() - sent
-        self._pace = self._pace.exchanged(carried, seconds)
-        self._book.release(*(result.token for result in request.results))
-        refused = self._hands.settle(request.results, answer.accepted)
-        self.counts.exchanged(request.results, answer, refused, seconds)
+        carried, seconds = max(len(request.results), answer.granted), self._clock.elapsed() - sent
+        self._pace = self._pace.exchanged(carried, seconds, sent if answer.priority > 0 else None)
+        if results:
+            self._hands.settle()
         if answer.place != self._place:
-            self._starts.begin_anew(tuple(self._hands.granted.values()) if self._place else ())
+            self._answers.take_in()
+            self._starts.begin_anew(self._hands.startable() if self._place else ())
             self._is_registered = not self._place  # where it was restored, this worker's row may be missing
             self._place = answer.place
-        self._hands.take(answer.grants)
-        held = {grant.token: grant.at_most_once for grant in answer.grants}
-        self._book.hold(held, sent=sent, lease=settings.lease.total_seconds())
+        refused = [one for one in results if one.token not in answer.accepted] if answer.refused else []
+        self._answers.add(Answer(request, answer, refused, sent, seconds))
         pause_killers(self._store, request.results)
         tell_refused(self._store, self._book.worker_id, refused)
         if free:
             next_due = answer.next_available_at
             at = None if next_due is None else self._time.elapsed(next_due)
-            self._pulled = self._pulled.after(free, answer.picked, len(answer.grants), at, sent)
+            self._pulled = self._pulled.after(free, answer.picked, answer.granted, at, sent)
 
     def _use_the_wait(self) -> None:
-        """While the database works: start what the exchange before granted, and take what has ended."""
-        self._start_granted()
+        """While the database works: start what the exchange before granted, take what has ended, and make it ready."""
+        self._answers.take_in()
+        self._start(self._hands.simple())
         self._collect()
+        self._store.grants.prepare(tuple(self._hands.unsent.values()))
 
     # --- runs that begin --------------------------------------------------------------------------------------------
 
-    def _starts_later(self) -> bool:
-        """Whether what was granted may start in the next exchange: that follows at once, and processes have work."""
+    def _goes_on(self) -> bool:
+        """Whether the next exchange follows at once, and processes have work until then: it comes before all that it
+        leaves time for."""
         return (
-            self._has_plenty()
+            pull_policy.is_full(self._pulled)
+            and not self._answer_lost
             and self._drain_by is None
+            and self._has_plenty()
             and self._room() > 0
-            and pull_policy.is_full(self._pulled)
-            and not any(grant.at_most_once for grant in self._hands.granted.values())
         )
 
-    def _start_granted(self, *, is_urgent: bool = False) -> None:
-        """Start what was granted and read; ``is_urgent``: only what comes before runs of the usual priority."""
-        grants = self._starts.readable(self._hands.startable(is_urgent=is_urgent))
+    def _start(self, grants: Sequence[Grant]) -> None:
+        """Start those of these that were read."""
+        grants = self._starts.readable(grants)
         if not grants:
             return
         self._absence.end()
@@ -388,5 +394,5 @@ class WorkerLoop:
         if self._spell.remaining(self._clock.elapsed()):
             return 0
         holds = pull_policy.capacity(self._own.slots, self._pace)
-        is_draining, most = self._drain_by is not None, self._pace.largest_pull()
-        return pull_policy.room(holds, self._hands.count(), is_draining=is_draining, most=most)
+        is_draining, most = self._drain_by is not None, self._pace.largest_pull(self._clock.elapsed())
+        return pull_policy.room(holds, self._in_hand(), is_draining=is_draining, most=most)

@@ -11,6 +11,7 @@ class Notice:
     def __init__(self, wakeup: Wakeup) -> None:
         self._wakeup = wakeup
         self._is_new = False
+        self._was_new = False
 
     def set(self) -> None:
         self._is_new = True
@@ -21,3 +22,8 @@ class Notice:
 
     def is_set(self) -> bool:
         return self._is_new
+
+    def is_rare(self) -> bool:
+        """Whether it is set and was not when this was asked before: many news in a row are no news."""
+        was_new, self._was_new = self._was_new, self._is_new and not self._was_new
+        return self._is_new and not was_new

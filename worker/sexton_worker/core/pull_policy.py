@@ -10,9 +10,11 @@ takes some claims ahead while its recent runs are short: four times what ends
 between two exchanges, and no more than its slots run in ``AHEAD_SECONDS``. What
 waits longer than that behind a job that turns out long is given back.
 
-An urgent claim waits for the exchange that is on its way. So an exchange carries
-no more claims than go through in ``EXCHANGE_SECONDS`` here, and the one after
-somebody said that there is work is small, and leaves the results to the next.
+An exchange of many claims costs less for each than one of few, but an urgent claim
+waits for the exchange that is on its way. So one carries no more claims than go through
+in ``EXCHANGE_SECONDS`` here, or ``SHORT_SECONDS`` for a while after an urgent claim was
+granted; and the one after somebody said that there is work is small, and leaves the
+results to the next.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 GAP = 0.005  # seconds: what is due closer together than this is one exchange
-LARGEST_PULL = 200
+LARGEST_PULL = 400
 SMALLEST_PULL = 100  # below this an exchange costs more than its claims
-EXCHANGE_SECONDS = 0.012
+EXCHANGE_SECONDS = 0.024
+SHORT_SECONDS = 0.009
+URGENT_FOR = 10.0  # seconds for which exchanges are short after an urgent claim
 URGENT_PULL = 8  # claims of the exchange that only looks what others said there is
-LARGEST_HOLD = 2 * LARGEST_PULL  # so that one batch runs while the next is pulled
+LARGEST_HOLD = 1000  # so that one batch runs while the next is pulled and the one before is written
 GROWTH = 4
 AHEAD_SECONDS = 0.25
 RECALL_SECONDS = 0.5
@@ -70,24 +74,27 @@ class Pace:
     ended: int = 0
     ended_before: int = 0
     each: float = 0.0  # seconds that a claim took in the last large exchanges
+    urgent_at: float = float("-inf")  # elapsed seconds, when an urgent claim was granted last
 
     def after(self, durations: Sequence[float]) -> Pace:
         """The pace once an exchange takes these results along."""
         recent = (*self.recent, *durations)[-REMEMBERED:]
-        return Pace(recent, len(durations), self.ended, self.each)
+        return replace(self, recent=recent, ended=len(durations), ended_before=self.ended)
 
-    def exchanged(self, claims: int, seconds: float) -> Pace:
-        """The pace once an exchange of so many claims has taken so long."""
+    def exchanged(self, claims: int, seconds: float, urgent_at: float | None = None) -> Pace:
+        """The pace once an exchange of so many claims has taken so long; ``urgent_at``: one of them was urgent."""
+        pace = self if urgent_at is None else replace(self, urgent_at=urgent_at)
         if claims < SMALLEST_PULL:
-            return self
+            return pace
         each = seconds / claims
-        return replace(self, each=(3 * self.each + each) / 4 if self.each else each)
+        return replace(pace, each=(3 * self.each + each) / 4 if self.each else each)
 
-    def largest_pull(self) -> int:
+    def largest_pull(self, now: float) -> int:
         """How many claims one exchange may carry."""
         if self.each <= 0:
             return LARGEST_PULL
-        return max(SMALLEST_PULL, min(LARGEST_PULL, int(EXCHANGE_SECONDS / self.each)))
+        seconds = SHORT_SECONDS if now - self.urgent_at < URGENT_FOR else EXCHANGE_SECONDS
+        return max(SMALLEST_PULL, min(LARGEST_PULL, int(seconds / self.each)))
 
 
 def capacity(slots: int, pace: Pace) -> int:

@@ -14,7 +14,7 @@ from sexton.targets import PythonTarget
 from sexton_worker.execution import RunOrder
 from sexton_worker.targets.environment import iso
 
-CACHED = 10_000  # revisions
+CACHED = 50_000  # revisions, of some 200 bytes each
 LARGEST_CACHED = 4096  # characters: long arguments are not worth the memory
 
 
@@ -37,8 +37,7 @@ class PythonRequests:
         rules, text = self._known.get(key, (None, ""))
         if rules is not order.rules:
             rules = order.rules
-            values = [order.job, target.reference, list(target.args), target.kwargs, rules.env, rules.cwd, rules.stdin]
-            text = json.dumps(values, separators=(",", ":"))[1:-1]
+            text = _text(order, target)
             if len(text) <= LARGEST_CACHED and not order.secrets:
                 self._known[key] = (rules, text)
                 if len(self._known) > CACHED:
@@ -46,4 +45,14 @@ class PythonRequests:
         return text
 
 
+def _text(order: RunOrder, target: PythonTarget) -> str:
+    rules = order.rules
+    if not (target.args or target.kwargs or rules.env or rules.cwd is not None or rules.stdin is not None):
+        # As most are; a worker meets some thousands of jobs at once when it starts.
+        return f"{_quoted(order.job)},{_quoted(target.reference)},[],{{}},{{}},null,null"
+    values = [order.job, target.reference, list(target.args), target.kwargs, rules.env, rules.cwd, rules.stdin]
+    return json.dumps(values, separators=(",", ":"))[1:-1]
+
+
+_quoted = json.JSONEncoder().encode
 _iso = lru_cache(maxsize=512)(iso)

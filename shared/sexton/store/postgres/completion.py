@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
+from sexton.claims import State
 from sexton.store.postgres import arrays
 from sexton.store.protocol import RunResult
 
@@ -27,13 +28,22 @@ _CLAIM = attrgetter("job_id", "scheduled_at")
 # `back`: to the queue again. A run that was asked to stop is not retried: it counts as cancelled (7).
 _BACK = "(d.outcome = 0 AND NOT c.cancel_requested)"
 
-_COMPLETE = f"""WITH d AS MATERIALIZED (
+_RESULTS = """WITH d AS MATERIALIZED (
   SELECT * FROM unnest(%(jobs)s::bigint[], %(ticks)s::timestamptz[], %(tokens)s::bigint[], %(outcomes)s::smallint[],
    %(started)s::timestamptz[], %(finished)s::timestamptz[], %(codes)s::int[], %(errors)s::text[],
    %(retries)s::timestamptz[], %(uses)s::boolean[], %(stdout)s::bigint[], %(stderr)s::bigint[],
    %(losses)s::boolean[])
    d(job_id, scheduled_at, token, outcome, started_at, finished_at, exit_code, error, retry_at, uses_retry,
-    stdout_bytes, stderr_bytes, is_loss)),
+    stdout_bytes, stderr_bytes, is_loss)),"""
+# As most are: exit code 0 and not a word.
+_PLAIN_RESULTS = f"""WITH d AS MATERIALIZED (
+  SELECT job_id, scheduled_at, token, {int(State.SUCCEEDED)}::smallint AS outcome, started_at, finished_at,
+   0 AS exit_code, ''::text AS error, NULL::timestamptz AS retry_at, false AS uses_retry, 0::bigint AS stdout_bytes,
+   0::bigint AS stderr_bytes, false AS is_loss
+  FROM unnest(%(jobs)s::bigint[], %(ticks)s::timestamptz[], %(tokens)s::bigint[], %(started)s::timestamptz[],
+   %(finished)s::timestamptz[]) d(job_id, scheduled_at, token, started_at, finished_at)),"""  # noqa: S608 - constants
+
+_COMPLETE = f"""
  ok AS (UPDATE claims c SET
    state = CASE WHEN d.outcome = 0 AND c.cancel_requested THEN 7 ELSE d.outcome END,
    available_at = CASE WHEN {_BACK} THEN coalesce(nullif(d.retry_at, %(never)s), c.available_at)
@@ -57,6 +67,7 @@ _COMPLETE = f"""WITH d AS MATERIALIZED (
    round(extract(epoch FROM started_at - scheduled_at) * 1000)::bigint - jitter_ms, stdout_bytes, stderr_bytes FROM ok),
  freed AS (UPDATE slots s SET token = NULL FROM ok WHERE s.slot = ok.slot AND s.token = ok.token)""".encode()  # noqa: S608 - built from constants
 _ACCEPTED = b"\nSELECT token, state FROM ok"
+_PLAIN = _PLAIN_RESULTS.encode() + _COMPLETE + _ACCEPTED
 
 # Put before the last line where there is output, which most runs of no-ops have not.
 _KEEP_OUTPUT = b""",
@@ -124,25 +135,34 @@ _SWEEP = f"""WITH RECURSIVE parked AS (
  {_PROMOTE.replace("LIMIT f.free)) w", f"LIMIT f.free){_OF_EACH_QUEUE}) w")}""".encode()  # noqa: S608 - built from constants
 
 
-def complete(
-    connection: psycopg.Connection[Any], worker_id: int, results: Sequence[RunResult]
-) -> tuple[psycopg.Cursor[Any], psycopg.Cursor[Any]]:
-    """Write results and promote what they free; the cursors give ``(token, state)`` and ``(job_id, scheduled_at)``.
+class Packed(NamedTuple):
+    """Results as they go over the wire. ``may_go_back``: one of them may make its claim ready again, or cancelled."""
 
-    Sorted by claim, so that writers of several claims lock them in one order.
-    """
+    results: tuple[RunResult, ...]
+    statement: bytes
+    arguments: dict[str, object]
+    may_go_back: bool
+
+
+def pack(results: tuple[RunResult, ...]) -> Packed:
+    """Sorted by claim, so that writers of several claims lock them in one order."""
     ordered = sorted(results, key=_CLAIM)
-    job_ids, at, tokens, _, outcomes, finished, started, codes, errors, retries, uses, _, _, *sizes, losses = zip(
+    job_ids, at, tokens, _, outcomes, finished, started, codes, errors, retries, uses, out, err, *sizes, losses = zip(
         *ordered, strict=True
     )  # in the order of the fields of a result
-    jobs, ticks = arrays.big_ints(job_ids), arrays.instants(at)
     arguments: dict[str, object] = {
-        "jobs": jobs,
-        "ticks": ticks,
+        "jobs": arrays.big_ints(job_ids),
+        "ticks": arrays.instants(at),
         "tokens": arrays.big_ints(tokens),
-        "outcomes": arrays.small_ints(outcomes),
         "started": arrays.instants([instant or _NEVER for instant in started]),
         "finished": arrays.instants(finished),
+        "never": _NEVER,
+    }
+    said_or_odd = any(map(any, (codes, errors, uses, out, err, *sizes, losses))) or None in codes
+    if {*outcomes} == {State.SUCCEEDED} and not said_or_odd:
+        return Packed(results, _PLAIN, arguments, False)
+    arguments |= {
+        "outcomes": arrays.small_ints(outcomes),
         "codes": arrays.ints([_NO_CODE if code is None else code for code in codes]),
         "errors": arrays.texts(errors),
         "retries": arrays.instants([instant or _NEVER for instant in retries]),
@@ -150,17 +170,26 @@ def complete(
         "stdout": arrays.big_ints(sizes[0]),
         "stderr": arrays.big_ints(sizes[1]),
         "losses": arrays.booleans(losses),
-        "never": _NEVER,
-        "worker": worker_id,
     }
-    statement = _COMPLETE
-    if spoken := [result for result in ordered if result.stdout or result.stderr]:
+    statement = _RESULTS.encode() + _COMPLETE
+    if any(out) or any(err):
+        spoken = [result for result in ordered if result.stdout or result.stderr]
         statement += _KEEP_OUTPUT
         arguments["speakers"] = arrays.big_ints([result.token for result in spoken])
         arguments["out"] = arrays.blobs([result.stdout for result in spoken])
         arguments["err"] = arrays.blobs([result.stderr for result in spoken])
-    written = connection.execute(statement + _ACCEPTED, arguments, prepare=True)
-    return written, connection.execute(_PROMOTE_AFTER, {"jobs": jobs, "ticks": ticks}, prepare=True)
+    may_go_back = State.READY in outcomes or State.CANCELLED in outcomes
+    return Packed(results, statement + _ACCEPTED, arguments, may_go_back)
+
+
+def complete(
+    connection: psycopg.Connection[Any], worker_id: int, packed: Packed
+) -> tuple[psycopg.Cursor[Any], psycopg.Cursor[Any]]:
+    """Write results and promote what they free; the cursors give ``(token, state)`` and ``(job_id, scheduled_at)``."""
+    arguments = packed.arguments | {"worker": worker_id}
+    written = connection.execute(packed.statement, arguments, prepare=True)
+    freeing = {"jobs": arguments["jobs"], "ticks": arguments["ticks"]}
+    return written, connection.execute(_PROMOTE_AFTER, freeing, prepare=True)
 
 
 def promote_after(connection: psycopg.Connection[Any], claims: Sequence[tuple[int, datetime]]) -> None:

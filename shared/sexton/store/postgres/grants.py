@@ -22,6 +22,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -64,18 +65,37 @@ _NOTIFY_STOPS = f"SELECT pg_notify('{Channel.STOPS.value}', '')".encode()
 _NOTIFY_WORK = f"SELECT pg_notify('{Channel.WORK.value}', '')".encode()
 
 
-@dataclass(frozen=True, slots=True)
-class _Committed:
-    """What the step's own transaction did and saw; the fields after ``pulled`` are those of the look ahead."""
+_NONE: frozenset[tuple[int, datetime]] = frozenset()
 
-    outcomes: dict[int, int]
-    woken: frozenset[tuple[int, datetime]]
+
+@dataclass(frozen=True)
+class _Committed:
+    """What the step's own transaction did and saw, read when it is asked for; the fields after ``pulled`` are those of
+    the look ahead."""
+
+    written: psycopg.Cursor[Any] | None
+    promoted: psycopg.Cursor[Any] | None
     pulled: Pulled
     now: datetime
     next_available_at: datetime | None
     is_paced_due: bool
     has_rules: bool
     place: str
+
+    @property
+    def accepts(self) -> int:
+        """How many results counted."""
+        return 0 if self.written is None else self.written.rowcount
+
+    @cached_property
+    def outcomes(self) -> dict[int, int]:
+        """Of the results that counted, by token."""
+        return {} if self.written is None else dict(self.written.fetchall())
+
+    @cached_property
+    def woken(self) -> frozenset[tuple[int, datetime]]:
+        """The claims that were promoted."""
+        return frozenset(self.promoted.fetchall()) if self.promoted is not None and self.promoted.rowcount else _NONE
 
 
 class PostgresGrants:
@@ -84,6 +104,7 @@ class PostgresGrants:
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
         self._prepared: psycopg.Connection[Any] | None = None
+        self._packed: completion.Packed | None = None
         self._turn = 0
         self._sweeps = 0
         self._ruled = RuledQueues(connection)
@@ -118,11 +139,16 @@ class PostgresGrants:
 
     # --- the step -----------------------------------------------------------------------------------
 
+    def prepare(self, results: tuple[RunResult, ...]) -> None:
+        if results:
+            self._packed = completion.pack(results)
+
     def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
         order = self._next_turn(request)
         reserved = self._ruled.reserve(order, request.room)
+        packed = self._packed_of(request.results)
         first = self._connection.retrying(
-            lambda: self._complete_and_pull(request, order, request.room - reserved, meanwhile),
+            lambda: self._complete_and_pull(request, packed, order, request.room - reserved, meanwhile),
             "writing results and pulling claims",
         )
         # That much is committed: tried again as a whole, its results would be refused and its grants lost.
@@ -131,15 +157,32 @@ class PostgresGrants:
             pulled = pulled._replace(picked=pulled.picked + reserved)  # the queues without a rule may hold more
         if pulled.parked:
             self._connection.unless_contended(lambda: self._settle(pulled), None)
-        refused = len(request.results) - len(first.outcomes)
+        refused = len(request.results) - first.accepts
         if refused:
             self._connection.unless_contended(lambda: self._execute(_COUNT_STALE, (refused,)), None)
-        if _leaves_work(request.results, first.outcomes, first.woken, pulled.grants):
+        may_go_back = packed is not None and packed.may_go_back
+        if (may_go_back or first.woken) and _leaves_work(request.results, first.outcomes, first.woken, pulled.grants):
             self._connection.unless_contended(lambda: self._execute(_NOTIFY_WORK), None)
-        if State.CANCELLED in first.outcomes.values():  # somebody may wait for it
+        if may_go_back and State.CANCELLED in first.outcomes.values():  # somebody may wait for it
             self._connection.unless_contended(lambda: self._execute(_NOTIFY_STOPS), None)
-        accepted = frozenset(first.outcomes)
-        return StepResult(accepted, pulled.grants, pulled.picked, next_available_at, first.now, first.place)
+        return StepResult(
+            granted=len(pulled.grants),
+            priority=pulled.grants[0].priority if pulled.grants else 0,
+            has_paced=len(pulled.grants) > len(first.pulled.grants),
+            refused=refused,
+            picked=pulled.picked,
+            next_available_at=next_available_at,
+            now=first.now,
+            place=first.place,
+            read=lambda: (frozenset(first.outcomes), tuple(pulled.grants)),
+        )
+
+    def _packed_of(self, results: tuple[RunResult, ...]) -> completion.Packed | None:
+        """As ``prepare`` has them, if it was told of these."""
+        packed, self._packed = self._packed, None
+        if not results:
+            return None
+        return packed if packed is not None and packed.results == results else completion.pack(results)
 
     def _pull_more(self, request: StepRequest, order: Turn, first: _Committed) -> tuple[Pulled, datetime | None]:
         """What the first transaction does not pull, from the room it left: queues with a rule, then paced claims.
@@ -153,8 +196,7 @@ class PostgresGrants:
             ruled = self._ruled.pull(request, request.room - len(pulled.grants), order, with_paced=with_paced)
             pulled = together(pulled, ruled.pulled)
             look_at = min((at for at in (look_at, ruled.look_at) if at is not None), default=None)
-        room = request.room_for_paced(pulled.grants)
-        if first.is_paced_due and room > 0:
+        if first.is_paced_due and (room := request.room_for_paced(pulled.grants)) > 0:
             paced = self._connection.unless_contended(
                 lambda: self._pull_paced(request, room, order), otherwise=Pulled((), 0)
             )
@@ -162,26 +204,29 @@ class PostgresGrants:
         return pulled, look_at
 
     def _complete_and_pull(
-        self, request: StepRequest, order: Turn, room: int, meanwhile: Callable[[], None]
+        self,
+        request: StepRequest,
+        packed: completion.Packed | None,
+        order: Turn,
+        room: int,
+        meanwhile: Callable[[], None],
     ) -> _Committed:
         written = promoted = pulled = None
         with self._connection.autocommit() as connection:
             self._prepare(connection)
             with connection.pipeline():
                 connection.execute(b"BEGIN")
-                if request.results:
-                    written, promoted = completion.complete(connection, request.worker_id, request.results)
+                if packed is not None:
+                    written, promoted = completion.complete(connection, request.worker_id, packed)
                 if room > 0 and order.queues:
                     pulled = pull(connection, request.worker_id, request.lease, room, order.queues, order.first)
                 ahead = look_ahead(connection, order.queues)
                 connection.execute(b"COMMIT")
                 meanwhile()  # all is sent: nothing that others may wait for depends on this process any more
-            outcomes: dict[int, int] = dict(written.fetchall()) if written is not None else {}
             granted = grants_of(pulled) if pulled is not None else Pulled((), 0)
             row = ahead.fetchone()
             assert row is not None  # noqa: S101 - an aggregate is one row
-            woken = frozenset(promoted.fetchall()) if promoted is not None else frozenset()
-        return _Committed(outcomes, woken, granted, *row)
+        return _Committed(written, promoted, granted, *row)
 
     def _settle(self, pulled: Pulled) -> None:
         with self._connection.autocommit() as connection:

@@ -27,6 +27,7 @@ and promotes in a later statement, which sees the parked claim. What parking ask
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -150,11 +151,38 @@ _PLAN_BY_INDEX = """SET enable_seqscan = off; SET enable_bitmapscan = off; SET e
  SET plan_cache_mode = force_generic_plan"""
 
 
+class Granted(Sequence[Grant]):
+    """The grants of a pull, made of its rows when first asked for; how many is known before."""
+
+    def __init__(self, first: tuple[Any, ...], cursor: RawCursor[Any]) -> None:
+        self._first = first
+        self._cursor = cursor
+        self._count = 0 if first[0] is None else cursor.rowcount
+        self._grants: list[Grant] | None = None
+
+    def _all(self) -> list[Grant]:
+        if self._grants is None:
+            rows = (self._first, *self._cursor.fetchall()) if self._count else ()
+            self._grants = [grant_of(row) for row in rows]
+        return self._grants
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Grant]:
+        return iter(self._all())
+
+    def __getitem__(self, place: Any) -> Any:
+        if place == 0 and self._grants is None and self._count:
+            return grant_of(self._first)
+        return self._all()[place]
+
+
 class Pulled(NamedTuple):
     """What a pull came to. ``parked``: the slots on which it parked ticks that no worker had before (so of `queue` and
     `replace`), which `parking.settle` is to look at; ``replacing``: those of them where one of `replace` is parked."""
 
-    grants: tuple[Grant, ...]
+    grants: Sequence[Grant]
     picked: int  # claims looked at
     parked: frozenset[int] = frozenset()
     replacing: frozenset[int] = frozenset()
@@ -163,7 +191,7 @@ class Pulled(NamedTuple):
 def together(one: Pulled, other: Pulled) -> Pulled:
     """What two pulls of a step came to."""
     return Pulled(
-        one.grants + other.grants,
+        (*one.grants, *other.grants),
         one.picked + other.picked,
         one.parked | other.parked,
         one.replacing | other.replacing,
@@ -253,11 +281,11 @@ def pull_paced(
 
 
 def grants_of(cursor: RawCursor[Any]) -> Pulled:
-    """What a pull returned."""
-    rows = cursor.fetchall()
-    parked, replacing, picked = rows[0][-3:]
-    grants = () if rows[0][0] is None else tuple(grant_of(row) for row in rows)
-    return Pulled(grants, picked, frozenset(parked or ()), frozenset(replacing or ()))
+    """What a pull returned, of which only the first row is read now."""
+    first = cursor.fetchone()
+    assert first is not None  # noqa: S101 - the count of what was picked is one row at least
+    parked, replacing, picked = first[-3:]
+    return Pulled(Granted(first, cursor), picked, frozenset(parked or ()), frozenset(replacing or ()))
 
 
 def grant_of(row: tuple[Any, ...]) -> Grant:

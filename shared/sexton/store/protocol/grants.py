@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -73,16 +74,34 @@ class StepRequest:
         return min(room, self.paced_room - sum(grant.origin.is_paced for grant in granted))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StepResult:
-    """``accepted``: tokens whose result counted; the others were refused and counted as stale (invariant 4)."""
+    """What a step came to. How many there are is known at once; ``read`` is called when they are first asked for, so
+    that whoever is in haste may send the next step before."""
 
-    accepted: frozenset[int]
-    grants: tuple[Grant, ...]
+    granted: int
+    priority: int  # of the first grant
+    has_paced: bool  # whether there may be grants under the catch-up budget among them
+    refused: int  # results that did not count, and were counted as stale (invariant 4)
     picked: int  # claims looked at; 0 grants with picked > 0 is not idle
     next_available_at: datetime | None  # of these queues, strictly ahead of now
     now: datetime
+    read: Callable[[], tuple[frozenset[int], tuple[Grant, ...]]]
     place: str = ""  # where the ledger is recorded to be: another one after a restore or a promotion
+
+    @cached_property
+    def _both(self) -> tuple[frozenset[int], tuple[Grant, ...]]:
+        return self.read()
+
+    @property
+    def accepted(self) -> frozenset[int]:
+        """The tokens whose results counted."""
+        return self._both[0]
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """What was granted, in the order in which it is to start."""
+        return self._both[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +162,15 @@ class GrantStore(Protocol):
         """A clean stop: ``stopped_at`` becomes now."""
         ...
 
+    def prepare(self, results: tuple[RunResult, ...]) -> None:
+        """Do now what takes time of a ``step`` that will have exactly these results."""
+        ...
+
     def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
         """Complete, promote and pull in one transaction. A slot never has two running claims.
 
         ``meanwhile`` is called while the database works, or before: once or, where contention made it try again,
-        several times. It must not use this store."""
+        several times. It must not use this store but for ``prepare``."""
         ...
 
     def definitions(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from sexton.claims import State
 from sexton.job_formats import FORMAT
-from sexton.store.protocol import Channel, Grant, Renewal, Requeued, StepRequest, StepResult, StopRequests
+from sexton.store.protocol import Channel, Grant, Renewal, Requeued, RunResult, StepRequest, StepResult, StopRequests
 from sexton.store.protocol.grants import nothing
 from sexton.store.pull_turns import turn
 from sexton.store.sqlite import leases
@@ -76,6 +76,9 @@ class SqliteGrants:
 
     # --- the step -----------------------------------------------------------------------------------
 
+    def prepare(self, results: tuple[RunResult, ...]) -> None:
+        """Nothing that takes time can be done before."""
+
     def step(self, request: StepRequest, meanwhile: Callable[[], None] = nothing) -> StepResult:
         meanwhile()  # before: the database is in this process, and nobody is to wait for its lock longer than needed
         order = turn(self._turn, request.queues)
@@ -106,11 +109,14 @@ class SqliteGrants:
                 notify(self._connection, connection, Channel.WORK)
             ahead = pulls.look_at(self._ruled)
         return StepResult(
-            accepted=frozenset(outcomes),
-            grants=tuple(pulls.grants),
+            granted=len(pulls.grants),
+            priority=pulls.grants[0].priority if pulls.grants else 0,
+            has_paced=any(grant.origin.is_paced for grant in pulls.grants),
+            refused=refused,
             picked=pulls.picked,
             next_available_at=ahead,
             now=from_micros(now),
+            read=lambda: (frozenset(outcomes), tuple(pulls.grants)),
         )
 
     def _tell_of(self, connection: sqlite3.Connection, made_ready: set[Claim], grants: Sequence[Grant]) -> None:
