@@ -20,6 +20,7 @@ from sexton.hold_views import HoldDetail, HoldView
 from sexton.job_page_views import DayOfRuns, OpenedJob, OpenedRevision, OpenedRuns, OpenedTicks
 from sexton.holds import Pace
 from sexton.job_standing import Standings
+from sexton.member_views import OpenedQueue, OpenedWorker
 from sexton.output_views import LiveOutput
 from sexton.setting_views import SettingChange, SettingView, cluster_setting_views
 from sexton.settings import settings_from_rows
@@ -31,6 +32,7 @@ from sexton.store import (
     read_holds,
     read_job_page,
     read_jobs,
+    read_members,
     read_overview,
     read_runs,
     read_standing,
@@ -157,6 +159,16 @@ class LedgerReader:
             rows = connection.execute(select(tables.settings))
             lease = settings_from_rows({row.key: row.value for row in rows}).lease
             return read_cluster.read_queues(connection, now, read_cluster.read_workers(connection, now), lease)
+
+    def opened_worker(self, name: str) -> OpenedWorker:
+        """The workers of that name and what they run. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_members.read_opened_worker(connection, self._now(connection), name)
+
+    def opened_queue(self, name: str) -> OpenedQueue:
+        """A queue by priority, who serves it, what waits longest. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_members.read_opened_queue(connection, self._now(connection), name)
 
     # --- jobs and ticks ---------------------------------------------------------------------------
 

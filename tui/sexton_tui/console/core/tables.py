@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 
 from rich.cells import cell_len
 
 from sexton.claims import State
-from sexton.cluster_views import NodeView, QueueView, WorkerView
+from sexton.cluster_views import QueueView, WorkerView
 from sexton.hold_views import HoldView
-from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text, settings_from_rows
 from sexton.views import ClaimView, DecisionView, EventView, JobView, RunView, TakeoverView
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Part, Row, row
 from sexton_tui.console.core.needs import WORKER_SILENCE
@@ -20,11 +19,9 @@ from sexton_tui.console.core.subjects import (
     OfDecisions,
     OfEvent,
     OfJob,
-    OfNode,
     OfProposal,
     OfQueue,
     OfRun,
-    OfSetting,
     OfTakeover,
     OfWorker,
 )
@@ -41,7 +38,6 @@ QUEUE_COLUMNS = ("queue", "due", "oldest", "ahead", "catch-up", "workers", "slot
 EVENT_COLUMNS = ("at", "who", "action", "job", "detail")
 DECISION_COLUMNS = ("job", "missed", "reason", "ticks", "decided", "policy", "cause")
 HOLD_COLUMNS = ("id", "job", "ticks", "first", "last", "waits", "lapses", "why")
-SETTING_COLUMNS = ("setting", "value", "default", "source")
 STRIP_WIDTH = 20
 RUNNING = "running "  # how the key of a run that goes on begins; a token follows
 _WORKER_STYLES = {"stopped": DIM, "silent": BAD, "drains": WARN, "drained": DIM, "serves": GOOD}
@@ -103,22 +99,6 @@ def hold_row(hold: HoldView, now: datetime) -> Row:
         hold.reason,
         about=OfProposal(hold.job, hold.proposal_id),
     )
-
-
-def setting_rows(stored: Mapping[str, str]) -> list[Row]:
-    """Every setting; ``stored`` are those that the cluster has set."""
-    current, default = settings_from_rows(stored), ClusterSettings()
-    return [
-        row(
-            key,
-            key,
-            setting_text(current, key),
-            (setting_text(default, key), DIM),
-            "the cluster's" if key in stored else ("default", DIM),
-            about=OfSetting(key),
-        )
-        for key in SETTING_KEYS
-    ]
 
 
 def job_row(job: JobView, now: datetime, *, ascii_only: bool = False) -> Row:
@@ -226,22 +206,6 @@ def _limit(queue: QueueView) -> Part:
     slots, rate = queue.rule.slots, queue.rule.words()["rate"]
     parts = [] if slots is None else [f"{count(queue.running)} of {slots} run"]
     return ", ".join([*parts, rate] if queue.rule.rate is not None else parts) or ("-", DIM)
-
-
-def node_row(node: NodeView, now: datetime) -> Row:
-    return row(
-        node.name,
-        node.name,
-        (node.role, STRONG if node.role == "leader" else PLAIN),
-        f"{duration(node.age)} ago",
-        node.coordinator_status,
-        str(node.jobs_warm),
-        duration(node.behind),
-        f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms",
-        instant(node.claims_upto, now),
-        node.inputs_id,
-        about=OfNode(node.name),
-    )
 
 
 def event_row(event: EventView, now: datetime) -> Row:
