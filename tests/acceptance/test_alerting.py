@@ -187,7 +187,10 @@ def test_what_a_command_starts_ends_with_its_node(tmp_path: Path) -> None:
         process.stdin.flush()
         eventually(lambda: pids.read_text().endswith("end\n"), within=LIMIT, what="all is started")
         process.stdin.close()  # as the kernel does when the node dies
-        process.wait(LIMIT)
+        try:
+            process.wait(LIMIT)
+        finally:
+            process.kill()
     assert are_gone(pids)
 
 
