@@ -58,6 +58,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places[file_of[item]])
 
 
+def pytest_collection_finish() -> None:
+    """What thousands of tests are made of stays to the end: no later search for cycles goes through it."""
+    gc.freeze()
+
+
 @pytest.fixture
 def soak(request: pytest.FixtureRequest) -> float:
     """For how many minutes a trial of `make soak` goes on; 0 where nobody asked for that."""
