@@ -67,11 +67,13 @@ def _jobs() -> Select[Any]:
     ).join(revisions, (revisions.c.job_id == jobs.c.job_id) & (revisions.c.revision == jobs.c.revision))
 
 
-def _skipped() -> Label[Any]:
+def skipped_ticks() -> Label[Any]:
     """For a query that reads ``jobs``: the ticks that are named not to run, those of the past too, as one text."""
     jobs, skips = tables.jobs, tables.skips
     named = select(func.aggregate_strings(cast(skips.c.upto, Text), ","))
-    return named.where(skips.c.job_id == jobs.c.job_id, skips.c.named_by.is_not(None)).scalar_subquery().label("skipped")
+    return (
+        named.where(skips.c.job_id == jobs.c.job_id, skips.c.named_by.is_not(None)).scalar_subquery().label("skipped")
+    )
 
 
 def _skipped_after(row: Row[Any], now: datetime) -> tuple[datetime, ...]:
@@ -158,7 +160,9 @@ def read_job_page(connection: Connection, now: datetime, which: JobFilter, offse
     order = (jobs.c.name_key, jobs.c.job_id) if which.include_retired else (jobs.c.name_key,)
     page = _filtered(total_from, which).order_by(*order).offset(offset).limit(limit)
     job_ids = list(connection.execute(page).scalars())
-    query = _jobs().add_columns(_skipped()).where(jobs.c.job_id.in_(job_ids)).order_by(jobs.c.name_key, jobs.c.job_id)
+    query = (
+        _jobs().add_columns(skipped_ticks()).where(jobs.c.job_id.in_(job_ids)).order_by(jobs.c.name_key, jobs.c.job_id)
+    )
     rows = connection.execute(query).all()
     runs = newest_runs(connection, [row.job_id for row in rows], STRIP_RUNS)
     return JobPage(tuple(job_view(row, now, runs.get(row.job_id, _NO_RUNS), 3) for row in rows), total)
@@ -185,7 +189,7 @@ def read_job_row(connection: Connection, name: str) -> Row[Any]:
     """
     jobs, cursors = tables.jobs, tables.cursors
     cursor = select(cursors.c.at).where(cursors.c.job_id == jobs.c.job_id).scalar_subquery().label("cursor")
-    found = _jobs().add_columns(cursor, _skipped()).where(is_named(name))
+    found = _jobs().add_columns(cursor, skipped_ticks()).where(is_named(name))
     row = connection.execute(
         found.order_by(jobs.c.retired_at.is_not(None), jobs.c.retired_at.desc()).limit(1)
     ).one_or_none()
