@@ -23,6 +23,7 @@ from sexton_tui.console.core.job_page import overview_lines
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.lines import Row, row
 from sexton_tui.console.core.overview import feed_lines, takeover_lines
+from sexton_tui.console.core.run_page import run_lines
 from tests.support import scene
 from tests.support.scene import NOW, SECOND
 
@@ -171,13 +172,13 @@ def test_limits_are_told_as_files_write_them() -> None:
 def test_a_run_opens_into_what_was_kept_of_its_output(reader: LedgerReader) -> None:
     run = reader.runs_page(RunFilter(job="sync-eu"), limit=1).runs[0]
     output = reader.run_output(run.token)
-    text = "\n".join(one.text for one in details.run_lines(output, NOW))
+    text = "\n".join(one.text for one in run_lines(output, NOW))
     for part in ("failed, exit code 7  on worker-2", "stdout  120 B written, the last 45 B kept", "\\x1b[31mretry"):
         assert part in text
-    nothing = details.run_lines(replace(output, stdout=None, stderr=None), NOW)
+    nothing = run_lines(replace(output, stdout=None, stderr=None), NOW)
     assert any("stdout  120 B written, nothing kept" in one.text for one in nothing)
     retried = replace(output, run=replace(run, outcome=State.READY))
-    assert "ended, to be tried again" in details.run_lines(retried, NOW)[1].text
+    assert "ended, to be tried again" in run_lines(retried, NOW)[1].text
 
 
 def test_a_takeover_opens(reader: LedgerReader) -> None:
@@ -194,7 +195,7 @@ def test_hostile_text_is_cleaned_in_every_view(reader: LedgerReader) -> None:
     output = reader.run_output(9999)
     lines = [
         *overview_lines(job, NOW, 80),
-        *details.run_lines(output, NOW),
+        *run_lines(output, NOW),
         *details.takeover_lines(reader.takeover(41), NOW),
         *feed_lines((), [output.run], reader.overview(), 9),
     ]

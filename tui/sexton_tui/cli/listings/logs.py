@@ -25,7 +25,7 @@ from sexton_tui.cli.listings.following import WATCH_FOR, Follower, where_it_is_w
 from sexton_tui.cli.listings.output_writing import NAMES, JsonLinesWriter, Stream, TextWriter
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Output, OutputOption, instant_text, print_record
-from sexton_tui.console.core.details import run_lines
+from sexton_tui.console.core.run_page import run_lines
 
 ANSWER_SECONDS = 5.0  # in which a worker tells what a run has written so far
 SETTLED_SECONDS = 1.5  # in which it would have written anew what it had written down for somebody before

@@ -7,16 +7,15 @@ from datetime import datetime
 from sexton.claims import Overlap, State
 from sexton.job_rules import QUEUE_LIMIT, Limits
 from sexton.jobs import JobDefinition
-from sexton.output_views import LiveOutput
 from sexton.secret_texts import shown_text
 from sexton.settings import format_duration
 from sexton.sizes import size_text
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.terms import EndedBy
-from sexton.views import ClaimView, RunOutput, TakeoverDetail
-from sexton_tui.console.core.lines import BAD, DIM, STRONG, WARN, Line, line, text_lines
+from sexton.views import ClaimView, TakeoverDetail
+from sexton_tui.console.core.lines import DIM, STRONG, WARN, Line, line
 from sexton_tui.console.core.overview import decided_words, gap_words
-from sexton_tui.console.core.words import duration, instant, late_words, plural, since_words, size, state_style
+from sexton_tui.console.core.words import duration, instant, late_words, plural, state_style
 
 _HOW_ENDED = {
     "none": "the first leader of this cluster",
@@ -79,67 +78,6 @@ def _target_words(target: Target) -> str:
             return f"{method} {url}"
         case CeleryTarget(_, task):
             return f"celery: {task}"
-
-
-def run_lines(output: RunOutput, now: datetime) -> list[Line]:
-    """A run opened: how it went, and the tails of what it wrote."""
-    run = output.run
-    word = "ended, to be tried again" if run.outcome is State.READY else run.outcome.word
-    code = "" if run.exit_code is None else f", exit code {run.exit_code}"
-    lines = [
-        line((run.job, STRONG), f"  tick {instant(run.scheduled_at, now)}  try {run.attempt}  token {run.token}"),
-        line((word, state_style(run.outcome)), code, f"  on {run.worker}"),
-        line(
-            ("started ", DIM),
-            f"{instant(run.started_at, now)}, {late_words(run.lateness)} late",
-            ("  ended ", DIM),
-            f"{instant(run.finished_at, now)}, after {duration(run.duration)}",
-        ),
-    ]
-    if run.error:
-        lines.append(line((run.error, BAD)))
-    if run.output_at:
-        lines.append(line(("whole   ", DIM), f"{run.output_at}.stdout and .stderr"))
-    for name, kept, written in (
-        ("stdout", output.stdout, run.stdout_bytes),
-        ("stderr", output.stderr, run.stderr_bytes),
-    ):
-        lines += [line(), line((name, STRONG), (f"  {size(written)} written{_kept(kept, written)}", DIM))]
-        if kept:
-            lines += text_lines(kept)
-    return lines
-
-
-def live_lines(claim: ClaimView, live: LiveOutput | None, now: datetime) -> list[Line]:
-    """A run that goes on, opened: since when it runs, and the newest part of what it has written."""
-    since = claim.started_at or claim.granted_at
-    took = "" if since is None else f"  for {since_words(since, now)}"
-    lines = [
-        line(
-            (claim.job, STRONG),
-            f"  tick {instant(claim.scheduled_at, now)}  try {claim.attempt}  token {claim.token}",
-        ),
-        line(("running", STRONG), took, f"  on {claim.worker}"),
-    ]
-    if claim.lease_expires_at is not None and claim.lease_expires_at < now:
-        lines.append(line(("its worker has not renewed the lease: it may be lost", WARN)))
-    if live is None:
-        return [*lines, line(), line(("asking its worker for the output so far", DIM))]
-    for name, data, written in (
-        ("stdout", live.stdout, live.stdout_bytes),
-        ("stderr", live.stderr, live.stderr_bytes),
-    ):
-        shown = f", the last {size(len(data))} shown" if len(data) < written else ""
-        lines += [line(), line((name, STRONG), (f"  {size(written)} so far{shown}", DIM))]
-        if data:
-            lines += text_lines(data)
-    return lines
-
-
-def _kept(kept: bytes | None, written: int) -> str:
-    if kept is None:
-        return ", nothing kept" if written else ""
-    return f", the last {size(len(kept))} kept" if len(kept) < written else ""
 
 
 def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:

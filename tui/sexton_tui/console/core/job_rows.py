@@ -9,7 +9,7 @@ from typing import Protocol
 from sexton.claims import State
 from sexton.history_views import HistoryEntry
 from sexton.job_page_views import OpenedRevision, OpenedRuns, OpenedTicks
-from sexton.views import RunView
+from sexton.views import ClaimView, RunView
 from sexton_tui.console.core.decided import tick_rows
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, STRONG, Line, Row, line, row
 from sexton_tui.console.core.subjects import OfJob, OfRevision, OfRun, OfTick
@@ -56,13 +56,14 @@ def opened_tick_rows(page: OpenedTicks, now: datetime) -> list[Row]:
 def opened_run_rows(page: OpenedRuns, now: datetime) -> list[Row]:
     """What runs now, then what ran, the newest tick first."""
     return [
-        *(_running(running_row(claim, now)) for claim in page.running),
+        *(job_running_row(claim, now) for claim in page.running),
         *(job_run_row(run, now) for run in page.runs),
     ]
 
 
-def _running(one: Row) -> Row:
-    """The row of a claim that runs, from the columns of all runs to those of a job's."""
+def job_running_row(claim: ClaimView, now: datetime) -> Row:
+    """A claim that runs now, in the columns of a job's runs."""
+    one = running_row(claim, now)
     ended, _, tick, outcome, late, took, attempt, worker, error = one.cells
     return Row(one.key, (tick, outcome, late, took, attempt, ended, worker, error), one.about)
 

@@ -53,6 +53,11 @@ class ClockReading(StrEnum):
         return f"{now:%Z %H:%M:%S}" + (" +-" if self is ClockReading.RELATIVE else "")
 
 
+def clock_of(now: datetime) -> tuple[tzinfo | None, bool]:
+    """How instants beside `now` are told: on which clock, and whether by their distance."""
+    return now.tzinfo, isinstance(now, ShownNow) and now.is_relative
+
+
 def duration(value: timedelta | None) -> str:
     """``4 ms``, ``2.3 s``, ``41 s``, ``13m07s``, ``3h10m``, ``2d04h``; ``-`` for None."""
     if value is None:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Static
 
 from sexton.errors import NotFound, SextonError
 from sexton.output_views import LiveOutput
 from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunOutput
 from sexton_tui.console.calls import Calling
-from sexton_tui.console.core.details import live_lines, run_lines
-from sexton_tui.console.core.lines import WARN, Line, line
-from sexton_tui.console.core.subjects import OfRun
-from sexton_tui.console.opened.screen import LinesScreen
+from sexton_tui.console.core.lines import DIM, WARN, Line, Part, line
+from sexton_tui.console.core.run_page import Outputs, live_head, live_output_lines, run_head, run_output_lines
+from sexton_tui.console.core.subjects import OfRun, Subject
+from sexton_tui.console.core.words import clock_of
+from sexton_tui.console.opened.screen import OpenedScreen
 from sexton_tui.console.view import Request, Shown
+from sexton_tui.console.widgets.drawing import content_of
 
 WATCH_FOR = timedelta(seconds=15)
 WATCH_EVERY = 5.0
@@ -46,17 +55,43 @@ def read_run(token: int) -> Callable[[Store], LiveRun]:
     return read
 
 
-class RunScreen(LinesScreen):
-    """``writes`` None: this console changes nothing, not even by a watch, and shows output only where somebody else
-    follows."""
+class RunScreen(OpenedScreen):
+    """How it goes above, its output below, followed while it grows unless one scrolls back.
+
+    ``writes`` None: this console changes nothing, not even by a watch, and shows output only where somebody else
+    follows.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "outputs", "stdout/stderr"),
+        Binding("l", "follow", "follow"),
+    ]
 
     def __init__(self, run: OfRun, writes: Calling | None, *, ascii_only: bool = False) -> None:
         super().__init__(run, ascii_only=ascii_only)
+        self._run = run
         self._token = run.token
         self._writes = writes
         self._is_first = True
         self._goes_on = run.goes_on
         self._is_read = False
+        self._data: LiveRun | None = None
+        self._shown: Shown | None = None
+        self._outputs = Outputs.BOTH
+        self._follows = run.goes_on
+
+    def compose_body(self) -> ComposeResult:
+        yield Static(content_of([line(("reading …", DIM))], ascii_only=self.ascii_only), classes="opened-head")
+        with VerticalScroll(id="page"):
+            yield Static(id="lines")
+
+    @property
+    def subject(self) -> Subject | None:
+        return replace(self._run, goes_on=self._goes_on)
+
+    @property
+    def focus_target(self) -> Widget | None:
+        return self.query_one("#page")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -81,10 +116,55 @@ class RunScreen(LinesScreen):
             return lambda _store: None
         return read_run(self._token)
 
-    def lines_of(self, shown: Shown, data: LiveRun) -> list[Line]:
-        self._is_read, self._goes_on = True, data.claim is not None
+    def show(self, shown: Shown, data: LiveRun | None) -> None:
+        is_other_clock = self._shown is None or clock_of(self._shown.now) != clock_of(shown.now)
+        self._shown = shown
+        if data is not None:
+            self._is_read, self._goes_on, self._data = True, data.claim is not None, data
+            self.refresh_bindings()
+        if data is not None or is_other_clock:
+            self._draw()
+
+    def _draw(self) -> None:
+        """Show what is known of the run."""
+        if self._data is None or self._shown is None:
+            return
+        page = self.query_one("#page", VerticalScroll)
+        if self._follows and page.scroll_offset.y < page.max_scroll_y and not page.is_vertical_scrollbar_grabbed:
+            self._follows = page.scroll_offset.y >= self._end_shown  # who scrolled back reads there
+        head, body = self._lines(self._data, self._shown.now)
+        self.query_one(".opened-head", Static).update(content_of(head, ascii_only=self.ascii_only))
+        self.query_one("#lines", Static).update(content_of(body, ascii_only=self.ascii_only))
+        if self._follows:
+            self.call_after_refresh(self._to_end)
+
+    _end_shown = 0.0
+
+    def _to_end(self) -> None:
+        page = self.query_one("#page", VerticalScroll)
+        page.scroll_end(animate=False, immediate=True)
+        self._end_shown = page.max_scroll_y
+
+    def _lines(self, data: LiveRun, now: datetime) -> tuple[list[Line], list[Line]]:
+        keys: list[Part] = [(f"{self._outputs.value}   v shows {self._outputs.next.value}", DIM)]
         if data.claim is not None:
-            return live_lines(data.claim, data.live, shown.now)
+            keys.append((f"   following: {'yes' if self._follows else 'no'}, l changes that", DIM))
+            return [*live_head(data.claim, now), line(*keys)], live_output_lines(data.live, self._outputs)
         if data.ended is not None:
-            return run_lines(data.ended, shown.now)
-        return [line(("this run is over", WARN))]
+            return [*run_head(data.ended, now), line(*keys)], run_output_lines(data.ended, self._outputs)
+        return [line(("this run is over", WARN))], []
+
+    def show_missing(self, sentence: str) -> None:
+        self.query_one(".opened-head", Static).update(content_of([line((sentence, WARN))]))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._goes_on if action == "follow" else True
+
+    def action_outputs(self) -> None:
+        self._outputs = self._outputs.next
+        self._draw()
+
+    def action_follow(self) -> None:
+        self._follows = not self._follows
+        self._end_shown = 0.0
+        self._draw()

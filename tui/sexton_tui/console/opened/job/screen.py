@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -12,8 +12,6 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
 
-from sexton.errors import SextonError
-from sexton_tui.console.core.hold_parts import parse_reading
 from sexton_tui.console.core.lines import line
 from sexton_tui.console.core.subjects import OfJob, Subject
 from sexton_tui.console.opened.job.calendar import CalendarSection
@@ -23,7 +21,6 @@ from sexton_tui.console.opened.job.revisions import RevisionsSection
 from sexton_tui.console.opened.job.section import Section
 from sexton_tui.console.opened.screen import OpenedScreen
 from sexton_tui.console.view import CursorMoved, Request, Shown
-from sexton_tui.console.widgets.dialogs import AskLine
 from sexton_tui.console.widgets.drawing import content_of
 
 _SECTIONS: tuple[type[Section], ...] = (
@@ -60,7 +57,6 @@ class JobScreen(OpenedScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "section(1)", "next part", key_display="tab"),
         Binding("shift+tab", "section(-1)", "part before", show=False),
-        Binding("g", "go_to", "go to a time"),
     ]
 
     def __init__(self, job: str, *, ascii_only: bool = False) -> None:
@@ -112,8 +108,8 @@ class JobScreen(OpenedScreen):
     def turn(self, pages: int) -> None:
         self.section.turn(pages)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.section.is_paged if action == "go_to" else True
+    def jump_to(self, text: str, now: datetime) -> None:
+        self.section.jump_to(text, now)
 
     def on_section_name_clicked(self, event: SectionName.Clicked) -> None:
         self._choose(event.place)
@@ -123,7 +119,7 @@ class JobScreen(OpenedScreen):
 
     def _choose(self, place: int) -> None:
         self._place = place
-        self.is_paged = self.section.is_paged
+        self.is_paged, self.is_in_time = self.section.is_paged, self.section.is_in_time
         self.query_one("#sections", ContentSwitcher).current = self.section.id
         self._mark()
         self.set_focus(self.section.focus_target)
@@ -133,19 +129,3 @@ class JobScreen(OpenedScreen):
     def _mark(self) -> None:
         for place, name in enumerate(self.query(SectionName)):
             name.set_class(place == self._place, "chosen")
-
-    @work
-    async def action_go_to(self) -> None:
-        section = self.section
-        if not section.is_paged or self._shown is None:
-            return
-        question = AskLine("Go to which time?", about="02:30, or 2026-03-29 02:30, as the clock above tells it")
-        text = await self.app.push_screen_wait(question)
-        if text is None:
-            return
-        try:
-            section.go_to(parse_reading(text, self._shown.now, self._shown.now))
-        except SextonError as error:
-            section.show_missing(str(error))
-            return
-        self.post_message(CursorMoved(reads=True))

@@ -10,6 +10,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
+from sexton_tui.console.core.hold_parts import parse_reading
 from sexton_tui.console.core.lines import DIM, WARN, Line, Row, line
 from sexton_tui.console.core.subjects import OfJob, Subject
 from sexton_tui.console.view import Shown, View
@@ -24,6 +25,7 @@ class Section(View):
 
     DEFAULT_CSS = "Section { height: 1fr; width: 1fr; }"
     title = ""
+    is_in_time = False
 
     def __init__(self, job: str, *, ascii_only: bool) -> None:
         super().__init__(id=self.title.lower())
@@ -34,9 +36,6 @@ class Section(View):
     @property
     def subject(self) -> Subject | None:
         return OfJob(self.job)
-
-    def go_to(self, at: datetime) -> None:
-        """Show what was at this instant and before it, where the part has pages."""
 
 
 class LinesSection(Section):
@@ -90,6 +89,7 @@ class PagedSection(TableSection):
     """A table whose older rows come by the page, or from any instant on."""
 
     is_paged = True
+    is_in_time = True
 
     def __init__(self, job: str, *, ascii_only: bool) -> None:
         super().__init__(job, ascii_only=ascii_only)
@@ -106,11 +106,12 @@ class PagedSection(TableSection):
             self.before.append(self.older)
             self.older = None  # until the page has come
 
-    def go_to(self, at: datetime) -> None:
-        self.before, self.is_at = [at + _JUST_AFTER], True
+    def jump_to(self, text: str, now: datetime) -> None:
+        at = parse_reading(text, now, now) if text.strip() else None
+        self.before, self.is_at = ([], False) if at is None else ([at + _JUST_AFTER], True)
 
     @property
     def place(self) -> str:
         """Which page this is, and the keys to others."""
         keys = (["[ newer"] if self.before else []) + (["] older"] if self.older is not None else [])
-        return "   ".join([f"page {len(self.before) + 1}", *keys, "g go to a time"])
+        return "   ".join([f"page {len(self.before) + 1}", *keys, "@ another time"])
