@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sexton.claims import State
-from sexton.errors import Refused
 from sexton.job_rules import NO_LIMITS
 from sexton.settings import format_duration
-from sexton.views import JobDetail, JobView
+from sexton.views import JobDetail
 from sexton_tui.cli.history import changes_of, show_entry
-from sexton_tui.cli.invocation import find_job
 from sexton_tui.cli.listings.printing import is_ascii_output, print_lines
 from sexton_tui.cli.output import Column, Output, instant_text, print_record, print_rows
 from sexton_tui.cli.tick_rows import tick_table
 from sexton_tui.console.core.details import claim_line, limits_words, overlap_words, target_words
+from sexton_tui.console.core.job_page import schedule_in_words
 from sexton_tui.console.core.lines import DIM, STRONG, WARN, Line, line
+from sexton_tui.console.core.run_figures import figure_lines, figures_of
 from sexton_tui.console.core.upcoming import ticks_of_job
-from sexton_tui.console.core.words import strip
 
 if TYPE_CHECKING:
     from sexton.history_views import HistoryEntry
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 
 _TICKS = 10
 _ENTRIES = 10
+_RUNS = 180  # what figures are of
 _STRIP_WIDTH = 30
 
 _Changes = Sequence[tuple["HistoryEntry", Sequence["Difference"]]]
@@ -38,15 +37,17 @@ _Changes = Sequence[tuple["HistoryEntry", Sequence["Difference"]]]
 def print_job(store: Store, name: str, output: Output) -> None:
     """Print it. Raises NotFound with near names."""
     detail, now = store.reads.job(name, _TICKS), store.now()
-    seed = _seed(store, detail)
+    opened = store.reads.opened_job(name, 0, _RUNS)
+    seed, in_words = opened.hash_seed, schedule_in_words(detail.definition, opened.hash_seed)
     columns, rows = _upcoming(detail, seed, now)
     history = store.reads.history(detail.job.name, _ENTRIES)
     changes = [(entry, changes_of(entry)) for entry in history.entries]
     if output is not Output.TABLE:
         record = _record(detail, rows, changes)
-        print_record({**record, "schedule_in_words": _in_words(detail, seed) or detail.job.schedule}, output)
+        figures = {"schedule_in_words": in_words or detail.job.schedule, "figures": figures_of(opened.runs)}
+        print_record({**record, **figures}, output)
         return
-    print_lines(_head(detail, _in_words(detail, seed)))
+    print_lines([*_head(detail, in_words), *figure_lines(opened.runs, ascii_only=is_ascii_output())])
     _print_title("Next ticks")
     if rows:
         print_rows(rows, output, columns)
@@ -68,26 +69,10 @@ def _print_title(title: str) -> None:
     print_lines([line(), line((title, STRONG))], coloured=True)
 
 
-def _seed(store: Store, detail: JobDetail) -> str:
-    """What H and jitter hash; of a retired job the name, which is right unless a file said otherwise."""
-    with suppress(Refused):
-        return find_job(store, detail.job.name).hash_seed
-    return detail.definition.hash_seed or detail.job.name
-
-
 def _upcoming(detail: JobDetail, seed: str, now: datetime) -> tuple[list[Column], list[dict[str, Any]]]:
     if not detail.job.next_ticks:
         return [], []
     return tick_table(ticks_of_job(detail.definition, seed, now), detail.job.next_ticks)
-
-
-def _in_words(detail: JobDetail, seed: str) -> str:
-    """What the schedule's cron expressions mean; empty where it has none."""
-    from sexton.cron_expression import CronExpression
-    from sexton.schedule_words import cron_words
-
-    texts = [str(part["cron"]) for part in detail.definition.schedule_parts if "cron" in part]
-    return "; and ".join(cron_words(CronExpression.parse(text, hash_seed=seed)) for text in texts)
 
 
 def _head(detail: JobDetail, in_words: str) -> Iterator[Line]:
@@ -110,20 +95,10 @@ def _head(detail: JobDetail, in_words: str) -> Iterator[Line]:
         "owner": job.owner,
         "tags": ", ".join(job.tags),
         "decided": f"up to {instant_text(detail.cursor)}" if detail.cursor is not None else "",
-        "runs": _runs_text(job),
     }
     for title, text in told.items():
         if text:
             yield line((f"{title:<10}", DIM), text)
-
-
-def _runs_text(job: JobView) -> str:
-    """The newest runs as signs, oldest first, and how many of them succeeded."""
-    if not job.strip:
-        return "none has ended"
-    newest = job.strip[-_STRIP_WIDTH:]
-    signs = strip(newest, len(newest), ascii_only=is_ascii_output())
-    return f"{signs}  {newest.count(State.SUCCEEDED)} of the newest {len(newest)} succeeded"
 
 
 def _pauses(detail: JobDetail) -> Iterator[Line]:
