@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test edits trials soak soak-outages check lint campaigns sim bench bench-cluster bench-workers bench-catch-up bench-audit bench-schedules schedules-soak clean services browser
+.PHONY: help demo cluster compose-test test edits trials soak soak-outages check lint campaigns sim bench bench-cluster bench-workers bench-catch-up bench-audit bench-schedules bench-console schedules-soak clean services browser screenshots
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -93,8 +93,14 @@ bench-audit: $(READY) services ## the audit of a million ticks, on SQLite and Po
 bench-schedules: $(READY) ## the figures of schedules beside croniter, cronsim and APScheduler (ARGS="--rounds 3")
 	@$(VENV)/bin/python -m bench.schedules $(ARGS)
 
+bench-console: $(READY) services ## the console over 50,000 jobs and 5 million runs, on both databases (ARGS="--runs 500000")
+	@$(VENV)/bin/python -m bench.console_fleet $(ARGS)
+
 schedules-soak: $(READY) ## random schedules around every change of every zone's clock, 1990 to 2040 (ARGS="--share 1/2")
 	@$(VENV)/bin/python -m tests.support.transition_trials $(ARGS)
+
+screenshots: $(READY) ## the console's pictures in docs/images, taken anew from a reproducible scene
+	$(VENV)/bin/python -m tests.support.picture
 
 clean: ## remove the environment, caches and the demo's data
 	@rm -rf $(VENV) .sexton .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist snapshot_report.html

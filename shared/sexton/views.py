@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sexton.claims import Origin, State
 from sexton.decisions import Cause, SkipReason
@@ -22,7 +23,8 @@ from sexton.terms import ElectedBy, EndedBy
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs a page lists. `text` is found anywhere in the name; `state`: active, paused, quarantined."""
+    """Which jobs a page lists. `text` is found anywhere in the name, `letters` in their order with others between them;
+    `state`: active, paused, quarantined."""
 
     text: str = ""
     state: str = ""
@@ -30,6 +32,21 @@ class JobFilter:
     owner: str = ""
     tag: str = ""
     include_retired: bool = False
+    letters: str = ""
+
+
+class JobOrder(StrEnum):
+    """What a list of jobs goes by."""
+
+    NAME = "name"
+    STATE = "state"  # quarantined ones first, then paused ones
+    FAILED = "newest failure"  # first, among the newest failures of all jobs
+
+    @property
+    def next(self) -> JobOrder:
+        """The one that comes after it, round and round."""
+        orders = list(JobOrder)
+        return orders[(orders.index(self) + 1) % len(orders)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +229,14 @@ class RunKey:
 @dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs a page lists; empty fields let all pass. `queue` is that of the claim, `owner` and `tag` are those of
-    the job's newest revision."""
+    the job's newest revision, `letters` are in the job's name, in their order with others between them."""
 
     job: str = ""
     states: frozenset[State] = frozenset()
     queue: str = ""
     owner: str = ""
     tag: str = ""
+    letters: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from sexton.claims import State
 from sexton.store import tables
 from sexton.store.tables import claims, live_outputs, watches
 from sexton_tui.console.app import SextonConsole
-from sexton_tui.console.opened.screen import LinesScreen
+from sexton_tui.console.core.subjects import OfRun
+from sexton_tui.console.opened.job import JobScreen
 from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees, to_job
 from tests.support import scene
@@ -53,7 +54,7 @@ def test_enter_opens_a_job_and_escape_goes_back(seeded: Scene) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main, "the job is closed")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, LinesScreen), "the job is opened")
+        await until(pilot, lambda: isinstance(app.screen, JobScreen), "the job is opened")
         await pilot.press("1")
         await sees(pilot, app, "Leadership")
 
@@ -99,43 +100,56 @@ def test_the_newest_takeover_is_followed_until_the_cursor_moves(seeded: Scene) -
     play(seeded.console(), act)
 
 
-def test_find_narrows_jobs_and_runs(seeded: Scene) -> None:
+def test_find_narrows_every_list_and_escape_shows_all_again(seeded: Scene) -> None:
+    async def find(pilot: Pilot[Any], app: SextonConsole, text: str) -> None:
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
+        await press(pilot, text)  # in the place of what was there
+        await pilot.press("enter")
+
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await to_job(pilot, app, "backup-db")
-        await pilot.press("slash")
-        await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
-        await press(pilot, "sync")
-        await pilot.press("enter")
-        await sees(pilot, app, "1 to 2 of 2 jobs with 'sync' in the name")
+        await find(pilot, app, "sync")
+        await sees(pilot, app, "1 to 2 of 2 jobs  found by 'sync'")
+        await find(pilot, app, "color:red")
+        await sees(pilot, app, "this list has no color:")  # asked again
+        await pilot.press("escape")
+        await find(pilot, app, "state:paused bkdb")
+        await sees(pilot, app, "1 to 1 of 1 job  found by 'state:paused bkdb'; escape shows all")
+        await pilot.press("escape")
+        await sees(pilot, app, "1 to 9 of 9 jobs")
+        await pilot.press("S", "S")
+        await sees(pilot, app, "by newest failure")
+        await until(pilot, lambda: app.job_under_cursor == "sync-eu", "it is first")
         await pilot.press("5")
-        await pilot.press("slash")
-        await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
-        await press(pilot, "sync-eu")
-        await pilot.press("enter")
-        await sees(pilot, app, "7 runs of job sync-eu")
-        await pilot.press("slash")
-        await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
-        await press(pilot, "backup")  # in the place of what was there
-        await pilot.press("enter")
-        await sees(pilot, app, "there is no job 'backup'; near it: backup-db")
-        await pilot.press("slash")
-        await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
-        await pilot.press("backspace", "enter")
-        await sees(pilot, app, "page 1: 103 runs")
+        await find(pilot, app, "sync-eu")
+        await sees(pilot, app, "1 to 7 of 7 runs  found by 'sync-eu'")
+        await pilot.press("9")
+        await find(pilot, app, "hrzn")
+        await sees(pilot, app, "found by 'hrzn': 1 of")
 
     play(seeded.console(), act)
 
 
-def test_older_runs_are_a_key_away(seeded: Scene) -> None:
+def test_runs_go_on_below_the_screen_and_from_any_time_on(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await pilot.press("5")
-        await sees(pilot, app, "page 1: 103 runs, more with ]")
-        await pilot.press("right_square_bracket")
-        await sees(pilot, app, "page 2: 100 runs, more with ]")
-        await pilot.press("right_square_bracket")
-        await sees(pilot, app, "page 3:")
-        await pilot.press("left_square_bracket")
-        await sees(pilot, app, "page 2:")
+        await sees(pilot, app, "of 256+ runs")
+        await pilot.press("end")
+        await sees(pilot, app, "of 214 runs")
+        await pilot.press("end")
+        await sees(pilot, app, "214 of 214 runs")
+        await pilot.press("at")
+        await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
+        await press(pilot, "02:20")
+        await pilot.press("enter")
+        await sees(pilot, app, "as of 2026-03-29 02:20:00 UTC")
+        await until(pilot, lambda: app.job_under_cursor is not None and "02:21" in shown(app), "its row is there")
+        assert isinstance(app.subject, OfRun)
+        assert f"{app.subject.scheduled_at:%H:%M}" in ("02:19", "02:20")
+        await pilot.press("escape", "home")
+        await sees(pilot, app, "of 256+ runs")
+        await sees(pilot, app, "now       nightly-billing")
 
     play(seeded.console(), act)
 

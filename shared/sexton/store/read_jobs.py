@@ -20,7 +20,7 @@ from sexton.schedule_words import schedule_summary
 from sexton.schedules import Schedule
 from sexton.store import tables
 from sexton.store.job_conditions import definition_conditions, is_named
-from sexton.store.read_runs import newest_runs
+from sexton.store.read_runs import has_letters, newest_runs
 from sexton.views import EarlierJob, JobFilter, JobPage, JobView, PauseView, RevisionView, RunView
 
 STRIP_RUNS = 30
@@ -93,6 +93,8 @@ def _filtered(query: Select[Any], which: JobFilter) -> Select[Any]:
         query = query.where(jobs.retired_at.is_(None))
     if which.text:
         query = query.where(jobs.name_key.contains(which.text.lower(), autoescape=True))
+    if which.letters:
+        query = query.where(has_letters(which.letters))
     if which.state == "paused":
         query = query.where(jobs.paused_at.is_not(None))
     elif which.state == "quarantined":
@@ -140,14 +142,14 @@ def job_view(row: Row[Any], now: datetime, runs: tuple[RunView, ...], ticks: int
 def read_names(connection: Connection, text: str, limit: int) -> tuple[str, ...]:
     """Names of jobs, not retired, that hold the letters of `text` in their order, case aside: the shortest first."""
     jobs = tables.jobs.c
-    letters = "%".join(_escaped(letter) for letter in text.lower() if not letter.isspace())
-    found = select(jobs.name).where(jobs.retired_at.is_(None), jobs.name_key.like(f"%{letters}%", escape="/"))
+    found = select(jobs.name).where(jobs.retired_at.is_(None), has_letters(text))
     ordered = found.order_by(func.length(jobs.name), jobs.name_key).limit(limit)
     return tuple(connection.execute(ordered).scalars())
 
 
-def _escaped(letter: str) -> str:
-    return f"/{letter}" if letter in "%_/" else letter
+def job_window(which: JobFilter) -> Select[Any]:
+    """The jobs that pass, as ``job_view`` takes them; in no order."""
+    return _filtered(_jobs(), which)
 
 
 def read_job_page(connection: Connection, now: datetime, which: JobFilter, offset: int, limit: int) -> JobPage:

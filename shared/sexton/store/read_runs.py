@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, literal, select, text, true, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, literal, select, text, true, tuple_
 
 from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
@@ -61,18 +61,22 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
     is_searched = False
     if before is not None:
         window = window.where(tuple_(table.c.finished_at, table.c.token) < _key(before))
-    if which.states:
+    if which.states and not which.job:
         if which.states <= _FAILED:
             window = window.where(text("outcome IN (4, 5, 6)"))  # lets runs_failed serve it
         if which.states != _FAILED:
             is_searched = True
+    order: tuple[Any, ...] = (table.c.finished_at.desc(), table.c.token.desc())
     if which.job:
         job_ids = select(tables.jobs.c.job_id).where(is_named(which.job))
         ids = list(connection.execute(job_ids).scalars())
         window = window.where(table.c.job_id.in_(ids))
+        # By its ticks, as runs_claim has them: by their ends, all runs of all jobs would be looked through.
+        order = (table.c.scheduled_at.desc(),)
+        if before is not None:
+            window = window.where(table.c.scheduled_at <= before.finished_at)
         is_searched = True
-    is_searched = is_searched or bool(which.queue or which.owner or which.tag)
-    order = (table.c.finished_at.desc(), table.c.token.desc())
+    is_searched = is_searched or bool(which.queue or which.owner or which.tag or which.letters)
     size = SEARCHED_RUNS if is_searched else limit
     source = window.order_by(*order).limit(size).subquery("newest")
     query = select_runs(source)
@@ -86,6 +90,8 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
         ).where(claims.c.queue == which.queue)
     if which.owner or which.tag:
         query = query.where(source.c.job_id.in_(ids_of_jobs(which.owner, which.tag)))
+    if which.letters:
+        query = query.where(has_letters(which.letters))
     rows = connection.execute(query.order_by(source.c.finished_at.desc(), source.c.token.desc()).limit(limit))
     runs = tuple(run_view(row) for row in rows)
     if len(runs) == limit:
@@ -95,8 +101,24 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
     return RunPage(runs, _end_of_window(connection, source, size))
 
 
+def has_letters(text: str) -> ColumnElement[bool]:
+    """Whether a job's name holds these letters in their order, case and spaces aside."""
+    letters = "%".join(f"/{letter}" if letter in "%_/" else letter for letter in text.lower() if not letter.isspace())
+    return tables.jobs.c.name_key.like(f"%{letters}%", escape="/")
+
+
 def _key(key: RunKey) -> Any:
     return tuple_(literal(key.finished_at, tables.Instant()), literal(key.token, tables.runs.c.token.type))
+
+
+def read_key_after(connection: Connection, at: datetime, count: int) -> RunKey | None:
+    """The run that is the `count`-th of those that ended after `at`, or the last of them; None where there is none."""
+    table = tables.runs
+    newer = select(table.c.finished_at, table.c.token).where(table.c.finished_at > at)
+    found = newer.order_by(table.c.finished_at, table.c.token).limit(count).subquery("newer")
+    last = select(found).order_by(found.c.finished_at.desc(), found.c.token.desc()).limit(1)
+    row = connection.execute(last).one_or_none()
+    return None if row is None else RunKey(row.finished_at, row.token)
 
 
 def _end_of_window(connection: Connection, source: Any, size: int) -> RunKey | None:
@@ -113,7 +135,7 @@ def newest_runs(connection: Connection, job_ids: Sequence[int], count: int) -> d
     if not job_ids:
         return {}
     of_page = tables.jobs.alias("of_page")
-    by_job = _newest_by_job(of_page, count, has_lateral=connection.dialect.name == "postgresql")
+    by_job = newest_by_job(of_page, count, has_lateral=connection.dialect.name == "postgresql")
     source: Any = by_job.where(of_page.c.job_id.in_(job_ids)).subquery("newest")
     rows = connection.execute(
         select_runs(source).order_by(source.c.job_id, source.c.scheduled_at.desc(), source.c.token.desc())
@@ -124,7 +146,7 @@ def newest_runs(connection: Connection, job_ids: Sequence[int], count: int) -> d
     return {job_id: tuple(of_job) for job_id, of_job in found.items()}
 
 
-def _newest_by_job(of_page: Any, count: int, *, has_lateral: bool) -> Select[Any]:
+def newest_by_job(of_page: Any, count: int, *, has_lateral: bool) -> Select[Any]:
     """One range of the index per job: asked for all jobs at once, PostgreSQL reads the whole table."""
     table = tables.runs
     one = table if has_lateral else table.alias("one")
@@ -214,6 +236,8 @@ def read_running(connection: Connection, limit: int, which: RunFilter) -> tuple[
     if which.job:
         named = select(tables.jobs.c.job_id).where(is_named(which.job))
         query = query.where(table.c.job_id.in_(named))
+    if which.letters:
+        query = query.where(has_letters(which.letters))
     if which.queue:
         query = query.where(table.c.queue == which.queue)
     if which.owner or which.tag:

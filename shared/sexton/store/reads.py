@@ -17,8 +17,8 @@ from sexton.cluster_views import FailingJob, NodeView, Overview, OverviewPart, Q
 from sexton.errors import NotFound
 from sexton.history_views import History, PastRevision
 from sexton.hold_views import HoldDetail, HoldView
-from sexton.job_page_views import DayOfRuns, OpenedJob, OpenedRevision, OpenedRuns, OpenedTicks
 from sexton.holds import Pace
+from sexton.job_page_views import DayOfRuns, OpenedJob, OpenedRevision, OpenedRuns, OpenedTicks
 from sexton.job_standing import Standings
 from sexton.member_views import OpenedQueue, OpenedWorker
 from sexton.output_views import LiveOutput
@@ -30,6 +30,7 @@ from sexton.store import (
     read_explain,
     read_history,
     read_holds,
+    read_job_list,
     read_job_page,
     read_jobs,
     read_members,
@@ -47,6 +48,7 @@ from sexton.views import (
     EventView,
     JobDetail,
     JobFilter,
+    JobOrder,
     JobPage,
     RunFilter,
     RunKey,
@@ -177,6 +179,19 @@ class LedgerReader:
         with self._connect() as connection:
             return read_jobs.read_job_page(connection, self._now(connection), which or JobFilter(), offset, limit)
 
+    def job_list(
+        self,
+        which: JobFilter,
+        order: JobOrder = JobOrder.NAME,
+        offset: int = 0,
+        limit: int = 128,
+        total: int | None = None,
+    ) -> JobPage:
+        """A window over the jobs that are not retired, with next tick and newest runs; `total` is counted where it is
+        None."""
+        with self._connect() as connection:
+            return read_job_list.read_job_list(connection, self._now(connection), which, order, offset, limit, total)
+
     def job_names(self, text: str, limit: int = 20) -> tuple[str, ...]:
         """Jobs whose names hold the letters of `text` in their order, the shortest names first."""
         with self._connect() as connection:
@@ -258,10 +273,14 @@ class LedgerReader:
         with self._connect() as connection:
             return read_job_page.read_opened_job(connection, self._now(connection), job, ticks, runs)
 
-    def opened_ticks(self, job: str, before: datetime | None = None, limit: int = 100, ahead: int = 5) -> OpenedTicks:
-        """A page of its ticks, newest first. Raises ``NotFound``."""
+    def opened_ticks(
+        self, job: str, before: datetime | None = None, limit: int = 100, ahead: int = 5, *, around: bool = False
+    ) -> OpenedTicks:
+        """A page of its ticks, newest first; with `around` also the skipped ones with which `before` was decided on.
+        Raises ``NotFound``."""
         with self._connect() as connection:
-            return read_job_page.read_opened_ticks(connection, self._now(connection), job, before, limit, ahead)
+            now = self._now(connection)
+            return read_job_page.read_opened_ticks(connection, now, job, before, limit, ahead, around=around)
 
     def opened_runs(self, job: str, before: datetime | None = None, limit: int = 100) -> OpenedRuns:
         """A page of its runs by their ticks, newest first. Raises ``NotFound``."""
@@ -298,6 +317,11 @@ class LedgerReader:
         """Runs that have ended, newest first."""
         with self._connect() as connection:
             return read_runs.read_runs(connection, which or RunFilter(), before, limit)
+
+    def run_key_after(self, at: datetime, count: int) -> RunKey | None:
+        """The `count`-th run that ended after `at`, or the last there is: where a window around `at` begins."""
+        with self._connect() as connection:
+            return read_runs.read_key_after(connection, at, count)
 
     def running(self, limit: int = 200, which: RunFilter | None = None) -> tuple[ClaimView, ...]:
         """Claims that run now, longest first; the states of `which` are not looked at."""

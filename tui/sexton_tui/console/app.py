@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import work
@@ -17,9 +17,11 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.events import Resize
-from textual.widgets import ContentSwitcher, Footer, Static
+from textual.filter import LineFilter
+from textual.widgets import ContentSwitcher, Static
 
-from sexton.errors import Refused
+from sexton.errors import InvalidInput, Refused
+from sexton_tui.console.ascii_filter import AsciiFilter
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.lines import line
 from sexton_tui.console.core.subjects import Subject
@@ -39,6 +41,7 @@ from sexton_tui.console.view import CursorMoved, OpenAsked
 from sexton_tui.console.widgets.banner import Banner
 from sexton_tui.console.widgets.dialogs import AskLine
 from sexton_tui.console.widgets.drawing import content_of
+from sexton_tui.console.widgets.keys_footer import KeysFooter
 from sexton_tui.console.widgets.tab import Tab
 from sexton_tui.terminal import is_terminal_gone, leave_terminal_if_gone
 
@@ -72,6 +75,9 @@ class SextonConsole(Polling):
         Binding("question_mark", "help", "help", key_display="?"),
         Binding("slash", "find", "find", key_display="/"),
         Binding("f", "failed", "failed"),
+        Binding("S", "sort", "sort"),
+        Binding("at", "jump", "go to", key_display="@"),
+        Binding("escape", "widen", "all"),
         Binding("left_square_bracket", "turn(-1)", "before", key_display="[", show=False),
         Binding("right_square_bracket", "turn(1)", "after", key_display="]", show=False),
         Binding("z", "clock_reading", "zone", show=False),
@@ -92,6 +98,10 @@ class SextonConsole(Polling):
             self.register_theme(theme)
         self.theme = options.theme
 
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, AsciiFilter()] if self.ascii_only else filters
+
     # --- the screen -------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
@@ -104,7 +114,7 @@ class SextonConsole(Polling):
         with ContentSwitcher(initial=PANES[0].id, id="panes"):
             for pane in PANES:
                 yield PANE_TYPES[pane.id](id=pane.id, ascii_only=self.ascii_only)
-        yield Footer()
+        yield KeysFooter()
 
     def on_mount(self) -> None:
         if self.ascii_only:
@@ -159,6 +169,12 @@ class SextonConsole(Polling):
             return self.view.is_findable
         if action == "turn":
             return self.view.is_paged
+        if action == "sort":
+            return self.view.is_sortable
+        if action == "jump":
+            return self.view.is_in_time
+        if action == "widen":
+            return self.view.is_narrowed
         if action == "failed":
             return isinstance(self.view, RunsPane)
         return True
@@ -169,8 +185,11 @@ class SextonConsole(Polling):
         self._choose(name)
 
     def action_help(self) -> None:
-        lines = help_lines(can_kill=self.options.kill_leader is not None, read_only=self.options.read_only)
         if not isinstance(self.screen, HelpScreen):
+            bindings = [one.binding for one in self.screen.active_bindings.values()]
+            here = {self.get_key_display(one): one.description for one in bindings if one.show or "turn" in one.action}
+            can_kill = self.options.kill_leader is not None
+            lines = help_lines(can_kill=can_kill, read_only=self.options.read_only, here=here)
             self._push(HelpScreen(lines, ascii_only=self.ascii_only))
 
     def action_turn(self, pages: int) -> None:
@@ -185,15 +204,48 @@ class SextonConsole(Polling):
     def action_next_theme(self) -> None:
         self.theme = next_theme(self.theme)
 
+    def action_sort(self) -> None:
+        self.view.sort()
+        self._wake.set()
+
+    def action_widen(self) -> None:
+        self.view.widen()
+        self._offer_anew()
+
     @work
     async def action_find(self) -> None:
         view = self.view
         if view.is_findable:
-            question = "Runs of the job" if isinstance(view, RunsPane) else "Jobs with this in their name"
-            text = await self.push_screen_wait(AskLine(question, value=view.find, required=False, empty="empty: all"))
-            if text is not None:
-                view.find_by(text)
-                self._wake.set()
+            await self._ask_view(view.find_question, view.find, "empty: all", view.find_by)
+
+    @work
+    async def action_jump(self) -> None:
+        view = self.view
+        if view.is_in_time and self._overview is not None:
+            now = self._overview.now
+            question = f"Go to (in {now:%Z}): 02:00, or 2026-03-28 02:00"
+            await self._ask_view(question, "", "empty: as of now", lambda text: view.jump_to(text, now))
+
+    async def _ask_view(self, question: str, value: str, empty: str, take: Callable[[str], None]) -> None:
+        """Ask for a line until the view can do with it."""
+        about = ""
+        while (
+            text := await self.push_screen_wait(
+                AskLine(question, value=value, required=False, empty=empty, about=about)
+            )
+        ) is not None:
+            try:
+                take(text)
+            except InvalidInput as error:
+                about, value = str(error), text
+            else:
+                break
+        self._offer_anew()
+
+    def _offer_anew(self) -> None:
+        self._offered = None
+        self._offer()
+        self._wake.set()
 
     def on_tab_clicked(self, event: Tab.Clicked) -> None:
         self.action_pane(event.pane)

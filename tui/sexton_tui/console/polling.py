@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import work
 from textual.app import ScreenStackError
@@ -23,7 +23,6 @@ from sexton.cluster_views import Overview
 from sexton.errors import NotFound, SextonError
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
-from sexton.store.read_overview import OverviewParts
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.leadership import alarm_lines
@@ -40,6 +39,9 @@ from sexton_tui.console.widgets.banner import Banner
 from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.head import Head
 from sexton_tui.console.widgets.tab import Tab
+
+if TYPE_CHECKING:  # it loads SQLAlchemy: the first screen waits for none of that
+    from sexton.store.read_overview import OverviewParts
 
 POLL_SECONDS = 1.0
 BACK_OFF_SECONDS = (1.0, 2.0, 4.0, 8.0)

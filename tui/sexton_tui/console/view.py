@@ -81,9 +81,34 @@ class View(Widget):
         """What takes the keys when the view comes to the front."""
         return None
 
+    is_sortable = False
+    """Whether ``sort`` gives it another order."""
+    is_in_time = False
+    """Whether ``jump_to`` shows it as of another time."""
+
     def find_by(self, text: str) -> None:
-        """Show only what the text finds, from now on; all by an empty one."""
+        """Show only what the text finds, from now on; all by an empty one. Raises ``InvalidInput``."""
         self.find = text
+
+    def sort(self) -> None:
+        """The next order."""
+
+    def jump_to(self, text: str, now: datetime) -> None:
+        """Show it from the time on that the text says; as of now by an empty one. Raises ``InvalidInput``."""
+
+    @property
+    def find_question(self) -> str:
+        """What is asked for when it is to be narrowed."""
+        return ""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether ``widen`` shows more than is shown."""
+        return bool(self.find)
+
+    def widen(self) -> None:
+        """Show all, as of now."""
+        self.find_by("")
 
     def turn(self, pages: int) -> None:
         """The page before or after, where there is one."""

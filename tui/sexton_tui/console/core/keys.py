@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from rich.cells import cell_len
 
 from sexton_tui.console.core.lines import DIM, STRONG, Line, line
 
@@ -33,8 +36,13 @@ _KEYS = (
     ("1 .. 9", "the panes, as their titles say"),
     ("enter", "open what is under the cursor"),
     ("escape", "back"),
-    ("/", "jobs: find by name; runs: only those of one job"),
-    ("[ ]", "jobs and runs: the page before, the page after"),
+    ("/", "show only what holds these letters in their order; also state:paused queue:gpu owner:data tag:ml"),
+    ("escape", "on a pane: show all again, as of now"),
+    ("S", "jobs: by name, by state, or the newest failure first"),
+    ("@", "runs: as of another time, 02:00 or 2026-03-28 02:00"),
+    ("[ ]", "runs: newer ones, older ones; jobs: a screenful up, down"),
+    ("tab", "job: its next part: overview, ticks, runs, calendar, revisions"),
+    ("v l", "run: both outputs, stdout or stderr; follow what it writes"),
     ("f", "runs: only the failed ones, and back"),
     ("e", "explain the tick, or the tick of the run, under the cursor: why it ran, or did not"),
     ("a", "approve the held ticks under the cursor, all or a part"),
@@ -64,20 +72,50 @@ _KEYS = (
 _CHANGING = frozenset("axprPtsbcoduRhFCK")
 
 
-def help_lines(*, can_kill: bool, read_only: bool) -> list[Line]:
-    """Every key with what it does."""
-    lines = [line(("Keys", STRONG)), line()]
-    for key, text in _KEYS:
-        if key == "K" and not can_kill:
-            continue
-        if read_only and key in _CHANGING:
-            continue
-        lines.append(line((f"  {key:<8}", STRONG), text))
+_EVERYWHERE = ("1 .. 9", "enter", "escape", "z", "T", "ctrl+p", "q")
+
+
+def help_lines(*, can_kill: bool, read_only: bool, here: Mapping[str, str] | None = None) -> list[Line]:
+    """Every key with what it does: first those that work on this screen, on what is under its cursor. ``here``: these,
+    each with its description; None where that is not known."""
+    known = [(key, text) for key, text in _KEYS if (key != "K" or can_kill) and not (read_only and key in _CHANGING)]
+    works = {} if here is None else dict(here)
+    on_this = [(key, text) for key, text in known if key not in _EVERYWHERE and set(key.split()) & works.keys()]
+    named = {part for key, _ in _KEYS for part in key.split()} | {"?"}
+    on_this += [(key, text) for key, text in works.items() if key not in named and text]
+    general = [(key, text) for key, text in known if key in _EVERYWHERE]
+    others = [one for one in known if one not in on_this and one not in general]
+    lines: list[Line] = []
+    for title, keys in (("Keys here, now", on_this), ("Everywhere", general), ("Elsewhere", others)):
+        if keys:
+            lines += [line((title, STRONG)), *(line((f"  {key:<8}", STRONG), text) for key, text in keys), line()]
     lines += [
-        line(),
         line(("The zone of all instants stands beside the clock. Late: how long after its tick a run started.", DIM)),
         line(("Every action is recorded with who and why; pane 8 lists them.", DIM)),
     ]
     if read_only:
         lines.append(line("Started read-only: no action is offered."))
     return lines
+
+
+_BY_NEED = (
+    *("leave", "widen", "help", "quit", "approve", "reject", "explain", "find", "drain", "failed", "sort", "jump"),
+    *("", "undo", "pause", "resume", "trigger", "skip_next", "cancel", "run_again", "backfill"),
+    *("resign", "kill_leader", "command_palette"),
+)  # "": all that are not named
+
+
+def fitting(keys: Mapping[str, str], width: int) -> list[str]:
+    """The actions whose keys the footer shows, the most needed first, as many as fit; ``keys``: by action, the key and
+    its word."""
+
+    def place(action: str) -> int:
+        return _BY_NEED.index(action) if action in _BY_NEED else _BY_NEED.index("")
+
+    shown: list[str] = []
+    for action in sorted(keys, key=place):
+        width -= cell_len(keys[action]) + 2
+        if width < 0:
+            break
+        shown.append(action)
+    return shown

@@ -1,82 +1,193 @@
-"""What runs now and what ran, newest first; older pages by key."""
+"""What runs now and what ran, newest first, or from another time on: a window by key over however many runs."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from textual.app import ComposeResult
 from textual.widgets import Static
 
 from sexton.claims import State
-from sexton.errors import NotFound
+from sexton.errors import InvalidInput
 from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunFilter, RunKey, RunPage
 from sexton_tui.console.core import tables
-from sexton_tui.console.core.lines import Row
-from sexton_tui.console.core.words import count
+from sexton_tui.console.core.filters import KEYS
+from sexton_tui.console.core.hold_parts import parse_reading
+from sexton_tui.console.core.lines import WARN, Row
+from sexton_tui.console.core.run_window import RunWindow
+from sexton_tui.console.core.windows import BLOCK
+from sexton_tui.console.core.words import full_instant
 from sexton_tui.console.panes.pane import Pane
-from sexton_tui.console.view import Request, Shown
-from sexton_tui.console.widgets.table import RowTable
+from sexton_tui.console.view import CursorMoved, Request, Shown
+from sexton_tui.console.widgets.fleet_table import FleetTable
 
-RUNS_A_PAGE = 100
 _FAILED = frozenset({State.FAILED, State.TIMED_OUT, State.LOST})
+_NEWER = 32  # rows above the time that was asked for
+_RUNNING = 50
+_BEFORE_ALL = 2**62  # no run has a token so high
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """A block of the list, and the list it is of."""
+
+    generation: int
+    block: int
+    start: RunKey | None
+    which: RunFilter  # with the job, where the letters are its whole name
+    running: tuple[ClaimView, ...]
+    page: RunPage
 
 
 class RunsPane(Pane):
-    """What runs now and what ran, newest first; older pages by key."""
+    """What runs now and what ran; ``/`` with a job's whole name finds that job's own runs, however seldom it runs."""
 
-    is_findable = True
     is_paged = True
+    is_in_time = True
+    table: FleetTable
 
     def __init__(self, *, id: str, ascii_only: bool) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, ascii_only=ascii_only)
         self.only_failed = False
-        self._before: list[RunKey] = []
-        self._older: RunKey | None = None
+        self._place = RunWindow()
+        self._at: datetime | None = None  # the time that was gone to
+        self._is_sought = False  # its row is to come under the cursor
+        self._states: frozenset[State] = frozenset()
+        self._which: RunFilter | None = None
+        self._searched: RunKey | None = None  # how far back a filter looked that found too little
+        self._shown: Shown | None = None
 
     def compose(self) -> ComposeResult:
-        self.table = RowTable(tables.RUN_COLUMNS, id="run-table", ascii_only=self.ascii_only, follows_top=True)
+        self.table = FleetTable(tables.RUN_COLUMNS, id="run-table", ascii_only=self.ascii_only, follows_top=True)
         yield self.table
         yield Static(classes="info")
 
-    def request(self) -> Request:
-        which = RunFilter(job=self.find, states=_FAILED if self.only_failed else frozenset())
-        before = self._before[-1] if self._before else None
-        with_running = before is None and not self.only_failed
+    @property
+    def filter_keys(self) -> Sequence[str]:
+        return KEYS
 
-        def read(store: Store) -> tuple[tuple[ClaimView, ...], RunPage, str]:
-            running = store.reads.running(50) if with_running else ()
-            if which.job:
-                try:
-                    store.reads.job(which.job, 0)
-                except NotFound as error:
-                    return (), RunPage((), None), str(error)
-                running = tuple(claim for claim in running if claim.job.lower() == which.job.lower())
-            return running, store.reads.runs_page(which, before, RUNS_A_PAGE), ""
+    # --- reading ----------------------------------------------------------------------------------
+
+    def request(self) -> Request:
+        window, (first, last) = self.table.window, self.table.visible_rows
+        if first < BLOCK or not window.total:
+            block = 0 if not window.is_known(0, BLOCK - 1) or last < BLOCK else self._place.next_block(last)
+        else:
+            unknown = [place for place in (first, last) if not window.is_known(place, place)]
+            if not unknown:
+                return lambda _store: None
+            block = self._place.next_block(unknown[0])
+        generation, at, start = window.generation, self._at, self._place.start
+        before = self._place.before(block)
+        asked, failed = self.filter, self.only_failed
+        states = self._states or (_FAILED if failed else frozenset())
+        which = RunFilter(states=states, queue=asked.queue, owner=asked.owner, tag=asked.tag, letters=asked.letters)
+        known = self._which
+        with_running = block == 0 and at is None and not states
+
+        def read(store: Store) -> _Runs:
+            reads, begin, since = store.reads, before, start
+            if at is not None and start is None:
+                since = begin = reads.run_key_after(at, _NEWER) or RunKey(at, _BEFORE_ALL)
+            narrowed = known or _of_one_job(store, which)
+            running = reads.running(_RUNNING, narrowed) if with_running else ()
+            page = reads.runs_page(narrowed, begin, BLOCK - len(running))
+            return _Runs(generation, block, since, narrowed, running, page)
 
         return read
 
-    def show(self, shown: Shown, data: tuple[tuple[ClaimView, ...], RunPage, str]) -> None:
-        running, page, trouble = data
-        now = shown.now
-        self._older = page.older
-        rows: list[Row] = [tables.running_row(claim, now) for claim in running]
-        rows += [tables.run_row(run, now) for run in page.runs]
-        self.show_rows(rows)
-        parts = ["only failed" if self.only_failed else "", f"of job {self.find}" if self.find else ""]
-        told = " ".join(["runs", *(part for part in parts if part)])
-        place = f"page {len(self._before) + 1}: {count(len(rows))} {told}" + (", more with ]" if page.older else "")
-        self.tell(trouble or place)
+    def show(self, shown: Shown, data: _Runs | None) -> None:
+        if data is None or data.generation != self.table.window.generation:
+            return
+        rows: list[Row] = [tables.running_row(claim, shown.now) for claim in data.running]
+        rows += [tables.run_row(run, shown.now) for run in data.page.runs]
+        place = RunWindow(data.start, self._place.keys, self._place.end)
+        self._searched = data.page.older if len(rows) < BLOCK else None
+        self._which = data.which
+        self._place = place.read(data.block, len(rows), data.page.older)
+        self.table.show_rows(data.generation, data.block * BLOCK, rows, self._place.total)
+        if self._is_sought and self._at is not None:
+            self._is_sought, at = False, self._at
+            newer = sum(run.finished_at > at for run in data.page.runs)
+            self.table.move_cursor(row=newer)
+        self._tell_place(shown)
+
+    def on_cursor_moved(self, event: CursorMoved) -> None:
+        if self._shown is not None:
+            self._tell_place(self._shown)
+
+    def _tell_place(self, shown: Shown) -> None:
+        self._shown = shown
+        first, last = self.table.visible_rows
+        known = self._place.end
+        end = min(last + 1, self._place.total)
+        of = f"{known:,}" if known is not None else f"{self._place.total:,}+" if self._place.keys else "more"
+        told = f"{first + 1:,} to {end:,} of {of} runs" if self._place.total else "no runs"
+        parts = [told, " only failed" if self.only_failed else ""]
+        if self._searched is not None:
+            parts.append(f", looked back to {full_instant(self._searched.finished_at, shown.now)}; @ goes further")
+        more = f"  as of {full_instant(self._at, shown.now)}" if self._at is not None else ""
+        more += f"  found by {self.find!r}" if self.find else ""
+        self.tell("".join(parts), (f"{more}; escape shows all", WARN) if more else "")
+
+    # --- other runs -------------------------------------------------------------------------------
 
     def turn(self, pages: int) -> None:
-        if pages < 0 and self._before:
-            self._before.pop()
-        elif pages > 0 and self._older is not None:
-            self._before.append(self._older)
-            self._older = None  # until the page has come
+        self.table.action_page(pages)
 
     def find_by(self, text: str) -> None:
+        before = self.filter
         super().find_by(text)
-        self._before.clear()
+        try:
+            self._states = _states(self.filter.state)
+        except InvalidInput:
+            self.filter = before
+            raise
+        self._renew()
 
     def toggle_failed(self) -> None:
+        """Only what failed, or all again."""
         self.only_failed = not self.only_failed
-        self._before.clear()
+        self._renew()
+
+    def jump_to(self, text: str, now: datetime) -> None:
+        self._at = parse_reading(text, now, now) if text else None
+        self._is_sought = self._at is not None
+        self._renew()
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.find) or self._at is not None
+
+    def widen(self) -> None:
+        self._at = None
+        self.find_by("")
+
+    def _renew(self) -> None:
+        self._place = RunWindow()
+        self._searched = None
+        self._which = None
+        self.table.renew()
+
+
+def _states(word: str) -> frozenset[State]:
+    """The outcome of this word; all by none. Raises ``InvalidInput``."""
+    if not word:
+        return frozenset()
+    ended = (State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.LOST, State.CANCELLED)
+    found = [state for state in ended if state.word == word.lower()]
+    if not found:
+        words = ", ".join(state.word for state in ended)
+        raise InvalidInput(f"no run ends as {word!r}", hint=f"write state: with one of {words}")
+    return frozenset(found)
+
+
+def _of_one_job(store: Store, which: RunFilter) -> RunFilter:
+    """A job's whole name means that job: its runs have an index."""
+    found = store.reads.job_names(which.letters, 1) if which.letters else ()
+    if which.letters.lower() not in [name.lower() for name in found]:
+        return which
+    return replace(which, job=which.letters, letters="")

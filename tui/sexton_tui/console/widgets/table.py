@@ -31,7 +31,7 @@ class RowTable(DataTable[object]):
         reads: bool = False,
     ) -> None:
         super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
-        self._titles = tuple(columns)
+        self.titles = tuple(columns)
         self._ascii_only = ascii_only
         self._follows_top = follows_top
         self._reads = reads
@@ -42,7 +42,7 @@ class RowTable(DataTable[object]):
     def on_mount(self) -> None:
         self._styles = cell_styles(self.app.theme_variables)
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._restyle())
-        for title in self._titles:
+        for title in self.titles:
             self.add_column(title, key=title, width=cell_len(title))
 
     @property
@@ -74,7 +74,7 @@ class RowTable(DataTable[object]):
         if rows == self._shown:
             return
         keys = [row.key for row in rows]
-        widths = column_widths(self._titles, rows)
+        widths = column_widths(self.titles, rows)
         if widths == self._widths and keys == [row.key for row in self._shown]:
             self._change_cells(rows)
         else:
@@ -92,7 +92,7 @@ class RowTable(DataTable[object]):
 
     def _change_cells(self, rows: tuple[Row, ...]) -> None:
         for old, new in zip(self._shown, rows, strict=True):
-            for title, before, after in zip(self._titles, old.cells, new.cells, strict=True):
+            for title, before, after in zip(self.titles, old.cells, new.cells, strict=True):
                 if before != after:
                     self.update_cell(new.key, title, self._cell(after))
 
