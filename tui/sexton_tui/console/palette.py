@@ -1,10 +1,13 @@
-"""What the command palette finds: jobs by their name, fuzzily, and the panes. Names are cleaned, and never markup."""
+"""What the command palette finds: panes, the acts that are offered now, and jobs by their name, fuzzily. Names are
+cleaned, and never markup."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual.binding import Binding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.fuzzy import FuzzySearch
@@ -20,7 +23,7 @@ _MOST = 20
 
 
 class SextonCommands(Provider):
-    """Jobs and panes."""
+    """Panes, acts and jobs."""
 
     @property
     def _console(self) -> Polling:
@@ -30,18 +33,25 @@ class SextonCommands(Provider):
         assert isinstance(console, Polling)  # noqa: S101 - it is the console's palette
         return console
 
-    async def discover(self) -> Hits:
+    def _commands(self) -> Iterator[tuple[str, str, str]]:
+        """Title, action and help of the panes, and of what the keys would do now."""
         for pane in PANES:
-            choose = partial(self.app.run_action, f"pane('{pane.id}')")
-            yield DiscoveryHit(pane.title, choose, help=f"the pane of key {pane.key}")
+            yield pane.title, f"pane('{pane.id}')", f"the pane of key {pane.key}"
+        for binding in self.app.BINDINGS:
+            is_plain = isinstance(binding, Binding) and "(" not in binding.action
+            if isinstance(binding, Binding) and is_plain and self.app.check_action(binding.action, ()):
+                yield binding.description, binding.action, f"key {self.app.get_key_display(binding)}"
+
+    async def discover(self) -> Hits:
+        for title, action, told in self._commands():
+            yield DiscoveryHit(title, partial(self.app.run_action, action), help=told)
 
     async def search(self, query: str) -> Hits:
         fuzzy = FuzzySearch()
-        for pane in PANES:
-            score, places = fuzzy.match(query, pane.title)
+        for title, action, told in self._commands():
+            score, places = fuzzy.match(query, title)
             if score:
-                choose = partial(self.app.run_action, f"pane('{pane.id}')")
-                yield Hit(score, _marked(pane.title, places), choose, help=f"the pane of key {pane.key}")
+                yield Hit(score, _marked(title, places), partial(self.app.run_action, action), help=told)
         for name in await self._console.find_jobs(query, _MOST):
             score, places = fuzzy.match(query, clean(name))
             open_job = partial(self._console.open, OfJob(name))

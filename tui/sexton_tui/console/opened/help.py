@@ -14,6 +14,7 @@ class HelpScreen(LinesScreen):
 
     def __init__(self, lines: Sequence[Line], *, ascii_only: bool = False) -> None:
         super().__init__(None, ascii_only=ascii_only)
+        self.add_class("wrapped")
         self._lines = lines
 
     @property

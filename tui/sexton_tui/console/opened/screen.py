@@ -11,13 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from sexton_tui.console.core.lines import DIM, WARN, Line, line
 from sexton_tui.console.core.subjects import Subject, crumb
 from sexton_tui.console.view import Shown, View
 from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.head import Head
+from sexton_tui.console.widgets.keys_footer import KeysFooter
 
 
 class OpenedScreen(Screen[None], View):
@@ -47,7 +48,7 @@ class OpenedScreen(Screen[None], View):
     def compose(self) -> ComposeResult:
         yield Head(ascii_only=self.ascii_only)
         yield from self.compose_body()
-        yield Footer(show_command_palette=False)
+        yield KeysFooter()
 
     def compose_body(self) -> ComposeResult:
         """What stands between the head and the footer."""
