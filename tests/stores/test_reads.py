@@ -188,7 +188,7 @@ def test_a_job_page_has_next_ticks_strip_and_total(ledger: Ledger) -> None:
     backup, broken, export, ping = page.jobs
     assert (backup.state, backup.detail, backup.next_ticks) == ("paused", "ana: storage moves tonight", ())
     assert broken.state == "quarantined"
-    assert export.next_ticks[0] == NOW.replace(minute=45, second=0, microsecond=0)
+    assert export.next_ticks[0] == NOW.replace(minute=35, second=0, microsecond=0)
     assert len(ping.strip) == 30
     assert ping.last_run is not None
     assert ping.last_run.outcome is State.SUCCEEDED
@@ -290,6 +290,7 @@ def test_run_filters(ledger: Ledger) -> None:
     for which, jobs in ((RunFilter(owner="infra"), set()), (RunFilter(tag="infra"), {"heartbeat-ping"})):
         assert {run.job for run in ledger.reader.runs_page(which).runs} == jobs
         assert {claim.job for claim in ledger.reader.running(which=which)} <= jobs
+
 
 def test_a_search_that_ends_before_the_ledger_says_where_to_go_on(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
