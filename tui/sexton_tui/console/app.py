@@ -125,7 +125,7 @@ class SextonConsole(Polling):
             self.set_interval(0.5, self._leave_without_terminal)
         if self.options.is_over is not None:
             self.set_interval(0.5, self._leave_when_over)
-        self.poll()
+        self.call_after_refresh(self.poll)  # the first screen waits for no database and none of its libraries
 
     def on_resize(self, event: Resize) -> None:
         for tab in self.main.query(Tab):
