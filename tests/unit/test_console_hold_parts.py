@@ -7,7 +7,7 @@ import pytest
 
 from sexton.errors import InvalidInput
 from sexton.holds import ALL, Part
-from sexton_tui.console.core.hold_parts import parse_part
+from sexton_tui.console.core.hold_parts import parse_part, parse_reading
 
 NEAR = datetime(2026, 3, 28, 2, 10, tzinfo=UTC)
 NOW = datetime(2026, 3, 29, 12, tzinfo=UTC)
@@ -45,3 +45,12 @@ def test_what_names_no_part_is_refused_with_what_to_write(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_part(text, NEAR, NOW)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize("reading", ["0001-01-01 00:00", "9999-12-31 23:59"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+def test_a_year_at_the_edge_is_an_instant_or_refused(reading: str, zone: str) -> None:
+    try:
+        parse_reading(reading, NEAR, NOW.astimezone(ZoneInfo(zone)))
+    except InvalidInput as refused:
+        assert "is no instant" in str(refused)

@@ -50,7 +50,7 @@ def parse_reading(text: str, near: datetime, now: datetime) -> datetime:
             raise ValueError
         day = found[1] or f"{near.astimezone(zone):%Y-%m-%d}"
         return datetime.fromisoformat(f"{day}T{found[2]}").replace(tzinfo=zone).astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InvalidInput(f"{text!r} is no instant", hint="write 02:30, 02:30:00 or 2026-03-29 02:30") from None
 
 
