@@ -11,7 +11,7 @@ from sexton.claims import State
 from sexton.errors import NotFound
 from sexton.store import tables
 from sexton.store.read_job_page import RUNS_A_DAY
-from tests.support.scene import MINUTE, NOW, SECOND
+from tests.support.scene import MINUTE, NOW, SECOND, TAKEOVER_AT
 from tests.support.scene_ledger import Ledger, scene_file
 
 DAY = timedelta(days=1)
@@ -52,6 +52,13 @@ def test_ticks_are_paged_from_what_lies_ahead_to_the_oldest(ledger: Ledger) -> N
     assert second.claims[0].scheduled_at == first.claims[-1].scheduled_at - MINUTE
     assert [(skip.upto.minute, skip.count) for skip in second.skips] == [(12, 12)]
     assert second.older is None
+
+
+def test_a_page_from_another_time_has_the_stretch_that_was_decided_on_with_it(ledger: Ledger) -> None:
+    asked = TAKEOVER_AT.replace(minute=5, second=0, microsecond=1)
+    found = ledger.reader.opened_ticks("minutely-sync", asked, limit=5, around=True)
+    assert [(skip.upto.minute, skip.count) for skip in found.skips] == [(12, 12)]
+    assert ledger.reader.opened_ticks("minutely-sync", asked, limit=5).skips == ()
 
 
 def test_runs_are_paged_by_tick_and_what_runs_now_comes_first(ledger: Ledger) -> None:

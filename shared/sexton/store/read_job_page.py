@@ -23,6 +23,7 @@ RUNS_A_DAY = 300
 
 _PAUSES = 20
 _RUNNING = 20
+_MORE_TRIES = 100
 
 
 def read_opened_job(connection: Connection, now: datetime, name: str, ticks: int, runs: int) -> OpenedJob:
@@ -106,11 +107,13 @@ def read_opened_runs(connection: Connection, name: str, before: datetime | None,
         window = window.where(table.c.scheduled_at < before)
     window = window.order_by(table.c.scheduled_at.desc())
     oldest = window.offset(limit - 1).limit(1).scalar_subquery()
-    query = select_runs().where(table.c.job_id == row.job_id)
-    query = query.where(table.c.scheduled_at >= func.coalesce(oldest, literal(_BEGINNING, tables.Instant())))
+    page = select(table).where(table.c.job_id == row.job_id)
+    page = page.where(table.c.scheduled_at >= func.coalesce(oldest, literal(_BEGINNING, tables.Instant())))
     if before is not None:
-        query = query.where(table.c.scheduled_at < before)
-    found = connection.execute(query.order_by(table.c.scheduled_at.desc(), table.c.token.desc()))
+        page = page.where(table.c.scheduled_at < before)
+    # The limit says how few they are: without it the whole table may be read for a job that fires often.
+    source = page.order_by(table.c.scheduled_at.desc()).limit(limit + _MORE_TRIES).subquery("page")
+    found = connection.execute(select_runs(source).order_by(source.c.scheduled_at.desc(), source.c.token.desc()))
     runs = tuple(run_view(one) for one in found)
     running: list[ClaimView] = []
     if before is None:
