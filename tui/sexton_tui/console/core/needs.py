@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from sexton.alerts import AlertView
 from sexton.cluster_views import FAILURES_IN_A_ROW, FAILURES_SEEN, FailingJob, Overview, Undecided
 from sexton.settings import settings_from_rows
-from sexton.store.protocol.pauses import PauseOfAll
 from sexton_tui.console.core.standing import (
     NODE_SILENCE,
     Word,
@@ -221,7 +221,18 @@ def _nodes(overview: Overview) -> list[Need]:
 ALERTS_COUNTED = 100
 
 
-def standing_needs(pause: PauseOfAll | None, alerts: Sequence[AlertView]) -> tuple[Need, ...]:
+class StandingPause(Protocol):
+    """The pause of all jobs: since when, by whom and why."""
+
+    @property
+    def since(self) -> datetime: ...
+    @property
+    def who(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+
+
+def standing_needs(pause: StandingPause | None, alerts: Sequence[AlertView]) -> tuple[Need, ...]:
     """The pause of all jobs, and open alerts, of which ``ALERTS_COUNTED`` at most were read: in one line, for what each
     of them is about stands above it, if it is so still."""
     found = []
