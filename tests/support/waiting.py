@@ -9,6 +9,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 POLL_SECONDS = 0.02
+WATCH_SECONDS = 0.1
+"""Between two looks at what is to stay: seconds long, fifty looks each would keep busy the cluster that they look at."""
 
 
 class NeverHappenedError(AssertionError):
@@ -43,4 +45,4 @@ def stays(predicate: Callable[[], object], during: float, what: str) -> None:
             raise AssertionError(f"no longer true: {what} (answer: {answer!r})")
         if is_last:
             return
-        time.sleep(POLL_SECONDS)
+        time.sleep(WATCH_SECONDS)
