@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 POLL_SECONDS = 0.02
 WATCH_SECONDS = 0.1
-"""Between two looks at what is to stay: seconds long, fifty looks each would keep busy the cluster that they look at."""
+"""Between two looks at what is to stay: more of them would keep busy the cluster that they look at."""
 
 
 class NeverHappenedError(AssertionError):
