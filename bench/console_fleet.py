@@ -251,8 +251,8 @@ def run(url: str, what: str, options: argparse.Namespace, counts: Callable[[], b
     write_ledger(url, options.jobs, options.runs, datetime.now(UTC))
     print(f"{what}: {options.jobs:,} jobs and {options.runs:,} runs written in {time.monotonic() - began:.0f} s")
     met = check_plans(url, tells=options.plans)
-    met = measure(url, what) and met
-    return (counts() if counts is not None else True) and met
+    met = (counts is None or counts()) and met
+    return measure(url, what) and met
 
 
 def main() -> int:

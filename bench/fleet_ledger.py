@@ -72,7 +72,7 @@ def _write_jobs(connection: Connection, jobs: int, now: datetime) -> None:
 def _write_runs(engine: Engine, jobs: int, runs: int, now: datetime) -> None:
     is_postgres = engine.dialect.name == "postgresql"
     series = (
-        f"generate_series(1, {runs}) AS n(i)"
+        f"generate_series(CAST(1 AS BIGINT), {runs}) AS n(i)"
         if is_postgres
         else f"(WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {runs}) SELECT i FROM s) n"
     )
@@ -100,8 +100,8 @@ def _write_runs(engine: Engine, jobs: int, runs: int, now: datetime) -> None:
     with engine.begin() as connection:
         for name in _INDEXES:
             connection.execute(text(f"DROP INDEX {name}"))
-        connection.exec_driver_sql(ended)
+        connection.execute(text(ended))
         for index in tables.runs.indexes:
             if index.name in _INDEXES:
                 index.create(connection)
-        connection.exec_driver_sql(claimed)
+        connection.execute(text(claimed))

@@ -48,6 +48,7 @@ from sexton_tui.terminal import is_terminal_gone, leave_terminal_if_gone
 __all__ = ["ConsoleOptions", "SextonConsole", "run_console"]
 
 _NARROW = 110
+_SWITCH_SECONDS = 0.001  # a key waits no longer than that for a thread that makes values of what it read
 
 
 def run_console(options: ConsoleOptions) -> int:
@@ -57,6 +58,7 @@ def run_console(options: ConsoleOptions) -> int:
         raise Refused("the console needs a terminal", hint="use `sexton status --watch`")
     app = SextonConsole(options, ascii_only=options.ascii or wants_ascii(os.environ))
     app.driver_class = driver_that_leaves(app.is_being_left)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     app.run()
     leave_terminal_if_gone()
     return 0
