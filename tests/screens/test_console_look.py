@@ -31,6 +31,7 @@ def test_themes_change_by_a_key_and_change_no_word(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await pilot.press("4")
         await sees(pilot, app, "quarantined")
+        await sees(pilot, app, "p pause")  # the footer is made anew a moment later
         seen = []
         for theme in ("contrast", "dark", "light"):
             seen.append(shown(app))
