@@ -83,11 +83,10 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
     if which.states:
         query = query.where(source.c.outcome.in_([int(state) for state in which.states]))
     if which.queue:
-        claims = tables.claims
-        query = query.join(
-            claims,
-            (claims.c.job_id == source.c.job_id) & (claims.c.scheduled_at == source.c.scheduled_at),
-        ).where(claims.c.queue == which.queue)
+        # A look by key for each run: joined, PostgreSQL reads all claims of the queue, which may be all there are.
+        claims = tables.claims.c
+        of_run = (claims.job_id == source.c.job_id) & (claims.scheduled_at == source.c.scheduled_at)
+        query = query.where(select(claims.queue).where(of_run).scalar_subquery() == which.queue)
     if which.owner or which.tag:
         query = query.where(source.c.job_id.in_(ids_of_jobs(which.owner, which.tag)))
     if which.letters:
