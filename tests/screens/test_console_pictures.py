@@ -36,9 +36,10 @@ def after(*keys: str, text: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
     return prepare
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_overview(seeded: Scene, snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    app = seeded.console(kill_leader=lambda: "never")
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (240, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_overview(seeded: Scene, snap_compare: SnapCompare, size: tuple[int, int], theme: str) -> None:
+    app = seeded.console(kill_leader=lambda: "never", theme=theme)
     assert snap_compare(app, terminal_size=size, run_before=after(text="takeover 02:13"))
 
 
@@ -89,4 +90,4 @@ def test_jobs_in_trouble_in_ascii(seeded: Scene, snap_compare: SnapCompare) -> N
 @pytest.mark.parametrize("name", picture.PICTURES)
 def test_the_pictures_in_the_docs_are_of_today(tmp_path: Path, name: str) -> None:
     is_of_today = picture.take(name, tmp_path) == picture.kept(name).read_text()  # a diff of SVGs helps nobody
-    assert is_of_today, "take it anew: .venv/bin/python -m tests.support.picture"
+    assert is_of_today, "take it anew: make screenshots"

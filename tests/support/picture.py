@@ -1,4 +1,4 @@
-"""Takes the console's pictures that README and docs show, from the scene: `python -m tests.support.picture`.
+"""Takes the console's pictures that README and docs show, from the scene: `make screenshots`.
 
 The same scene gives the same pictures, byte for byte, with the pinned Textual.
 """
@@ -6,14 +6,18 @@ The same scene gives the same pictures, byte for byte, with the pinned Textual.
 from __future__ import annotations
 
 import asyncio
+import html
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 
 from sqlalchemy import Connection, create_engine
+from textual.pilot import Pilot
 
 from sexton_tui.console.app import ConsoleOptions, SextonConsole
 from tests.support import scene, troubles
@@ -28,11 +32,33 @@ def _as_it_is(_connection: Connection) -> None:
     """The scene itself."""
 
 
-# What is the matter, and a text that is on the screen once it shows that.
-PICTURES: Mapping[str, tuple[Callable[[Connection], None], str]] = {
-    "console-overview": (_as_it_is, "confirmed"),
-    "console-degraded": (troubles.degraded, "! DEGRADED"),
-    "console-no-leader": (troubles.no_leader, "! NO LEADER"),
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture: the keys that lead to it, each with a text that is on the screen after it; what is the matter."""
+
+    steps: tuple[tuple[str, str], ...] = ()
+    trouble: Callable[[Connection], None] = _as_it_is
+    text: str = "takeover 02:13"
+    theme: str = "dark"
+
+
+PICTURES: Mapping[str, Picture] = {
+    "console-overview": Picture(),
+    "console-overview-light": Picture(theme="light"),
+    "console-degraded": Picture(trouble=troubles.degraded, text="! DEGRADED"),
+    "console-no-leader": Picture(trouble=troubles.no_leader, text="! NO LEADER"),
+    "console-takeovers": Picture((("2", "12 merged into it"),)),
+    "console-tick": Picture(
+        (
+            ("2", "12 merged into it"),
+            ("enter", "esc"),
+            ("enter", "ticks after 02:01:00"),
+            ("enter", "names 02:10 in UTC"),
+        )
+    ),
+    "console-holds": Picture((("3", "gl-export"), ("enter", "could start"), ("a", "would run, starting"))),
+    "console-jobs": Picture((("4", "quarantined"),)),
+    "console-job": Picture((("4", "quarantined"), ("ctrl+end", ""), ("up", ""), ("up", ""), ("enter", "esc"))),
 }
 
 
@@ -48,35 +74,44 @@ def take(name: str, folder: Path) -> str:
     engine = create_engine(url)
     with engine.begin() as connection:
         scene.seed(connection)
-        trouble, text = PICTURES[name]
-        trouble(connection)
+        PICTURES[name].trouble(connection)
     engine.dispose()
-    options = ConsoleOptions(url, clock=lambda: scene.NOW, kill_leader=lambda: "never")
-    return asyncio.run(_draw(SextonConsole(options, monotonic=lambda: 0.0), text))
+    options = ConsoleOptions(
+        url, clock=lambda: scene.NOW, kill_leader=lambda: "never", theme=PICTURES[name].theme, zone=UTC
+    )
+    return asyncio.run(_draw(SextonConsole(options, monotonic=lambda: 0.0), PICTURES[name]))
 
 
-async def _draw(app: SextonConsole, text: str) -> str:
+async def _draw(app: SextonConsole, wanted: Picture) -> str:
     async with app.run_test(size=SIZE) as pilot:
-        deadline = time.monotonic() + WAIT_SECONDS
-        before = ""
-        while True:
-            picture = app.export_screenshot(title="sexton console")
-            seen = picture.replace("&#160;", " ")
-            is_whole = all(part in seen for part in ("takeover 02:13", "leave", text))  # data, footer, banner
-            if is_whole and picture == before:  # nothing moves any more
-                return picture
-            if time.monotonic() > deadline:
-                raise RuntimeError("the console showed no data")
-            before = picture
-            await pilot.pause(0.2)
+        picture = await _standing(pilot, "takeover 02:13", wanted.text)  # data, banner
+        for key, text in wanted.steps:
+            await pilot.press(key)
+            picture = await _standing(pilot, text)
+        return picture
+
+
+async def _standing(pilot: Pilot[None], *texts: str) -> str:
+    """The screen as SVG, once these texts are on it and nothing moves any more."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    before = ""
+    while True:
+        picture = pilot.app.export_screenshot(title="sexton console")
+        seen = html.unescape(picture).replace("\xa0", " ")
+        if picture == before and all(text in seen for text in texts):
+            return picture
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the console did not show {texts}")
+        before = picture
+        await pilot.pause(0.2)
 
 
 def main() -> None:
-    """Write the pictures to their place in docs."""
+    """Write the pictures, or those that are named, to their place in docs."""
     for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith("TEXTUAL")]:
         del os.environ[name]
     IMAGES.mkdir(parents=True, exist_ok=True)
-    for name in PICTURES:
+    for name in sys.argv[1:] or PICTURES:
         with tempfile.TemporaryDirectory() as folder:
             kept(name).write_text(take(name, Path(folder)))
         sys.stdout.write(f"{kept(name)}\n")

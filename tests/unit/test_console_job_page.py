@@ -27,7 +27,7 @@ SECOND = timedelta(seconds=1)
 
 def definition(cron: str = "30 2 * * *", **keys: object) -> JobDefinition:
     part = {"cron": cron}
-    return JobDefinition("nightly", (part,), CommandTarget(("true",)), timezone="Europe/Berlin", **keys)  # type: ignore[arg-type]
+    return JobDefinition("nightly", (part,), CommandTarget(("true",)), timezone="Europe/Berlin", **keys)  # type: ignore[arg-type]  # any key of a job
 
 
 def run(number: int, outcome: State = State.SUCCEEDED, *, attempt: int = 1, late: int = 5, took: int = 400) -> RunView:

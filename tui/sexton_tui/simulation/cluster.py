@@ -187,7 +187,7 @@ class SimulatedCluster:
 
 
 def simulate(simulation: Simulation, told: Callable[[float, float], None] | None = None) -> Outcome:
-    """Simulate a cluster under faults, then a quiet time, and judge it. ``told``: how many hours are done, of how many."""
+    """Simulate a cluster under faults, then a quiet time, and judge it. ``told``: hours done, of how many."""
     with _rare_collections(), SimulatedCluster(simulation) as cluster:
         faults = _begin(cluster)
         until = int(simulation.hours * 3600 * SECOND)
