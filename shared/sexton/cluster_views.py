@@ -178,6 +178,15 @@ class OverviewPart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PauseOfAll:
+    """The pause of all jobs, while it lasts: jobs that are applied meanwhile are paused too."""
+
+    since: datetime
+    who: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The cluster at `now` (the database's clock), read in one snapshot."""
 
@@ -214,6 +223,7 @@ class Overview:
     halt: Halt | None = None  # None too where an older version halted it
     forced_to: str | None = None  # the node that is forced to lead, until it is confirmed
     lost: tuple[LostRun, ...] = ()  # of the last hour, newest first; the newest 20 at most
+    pause_of_all: PauseOfAll | None = None
 
     @property
     def due(self) -> int:

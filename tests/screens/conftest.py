@@ -42,7 +42,7 @@ class Scene:
 
     def console(self, *, ascii_only: bool = False, **options: Any) -> SextonConsole:
         """A console on it whose database clock stands at the scene's now."""
-        given = {"clock": lambda: scene.NOW, "actor": "ana@test", **options}
+        given = {"clock": lambda: scene.NOW, "actor": "ana@test", "toast_seconds": 30.0, **options}
         return SextonConsole(ConsoleOptions(self.url, **given), ascii_only=ascii_only, monotonic=lambda: 0.0)
 
 

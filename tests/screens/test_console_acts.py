@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -11,21 +12,25 @@ from textual.widgets import Input
 
 from sexton.claims import Origin, State
 from sexton.inputs import own_inputs
-from sexton.store import tables
+from sexton.job_formats import FORMAT
+from sexton.store import open_store, tables
+from sexton.store.protocol import ChangeKind, JobChange, Store, StoreOptions
 from sexton_tui.console.acts import Done
 from sexton_tui.console.app import SextonConsole
 from sexton_tui.console.core.subjects import OfWorker
 from tests.screens.conftest import Scene, until
 from tests.screens.playing import play, press, sees, to_job
+from tests.support import scene
 
 EVENTS = select(tables.events.c.actor, tables.events.c.action).order_by(tables.events.c.event_id.desc())
 
 
 @pytest.fixture(autouse=True)
 def own_inputs_id(seeded: Scene) -> None:
-    """Ticks are computed here as the cluster computes them."""
+    """Ticks are computed here as the cluster computes them, and its workers are of this release."""
     with seeded.engine.begin() as connection:
         connection.execute(update(tables.cluster).values(inputs_id=own_inputs().inputs_id))
+        connection.execute(update(tables.workers).values(job_format=FORMAT))
 
 
 async def answer(pilot: Pilot[Any], app: SextonConsole, text: str) -> None:
@@ -99,14 +104,37 @@ def test_all_jobs_are_paused_and_resumed_for_maintenance(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await pilot.press("P")
         await answer(pilot, app, "storage moves")
-        await sees(pilot, app, "8 jobs paused; u undoes it")
+        await sees(pilot, app, "all jobs are paused, 8 jobs by this")
+        await sees(pilot, app, "! ALL PAUSED by ana@test since 02:30:41 (storage moves)")
         await pilot.press("P")
         await sees(pilot, app, "paused by ana@test (storage moves)")
-        await pilot.press("n")
+        await pilot.press("s")
         await sees(pilot, app, "8 jobs resumed")
 
     play(seeded.console(), act)
     assert [row.paused_at is None for row in seeded.rows(select(tables.jobs.c.paused_at))].count(False) == 1
+
+
+def test_the_undo_of_a_pause_ends_no_pause_but_its_own(seeded: Scene) -> None:
+    """What somebody else has made of the job meanwhile stays."""
+
+    def job(store: Store) -> int:
+        return store.edits.find_job("minutely-sync").job_id
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await to_job(pilot, app, "minutely-sync")
+        await pilot.press("p")
+        await answer(pilot, app, "mine")
+        await sees(pilot, app, "minutely-sync is paused; u undoes it")
+        options = StoreOptions(seeded.url, application="bob", clock=lambda: scene.NOW + scene.MINUTE)
+        with contextlib.closing(open_store(options)) as store:
+            store.edits.edit([JobChange(ChangeKind.RESUME, job(store))], "bob")
+            store.edits.edit([JobChange(ChangeKind.PAUSE, job(store), why="data corrupt")], "bob")
+        await pilot.press("u", "y")
+        await sees(pilot, app, "minutely-sync is paused anew")
+
+    play(seeded.console(), act)
+    assert seeded.rows(select(tables.jobs.c.paused_by).where(tables.jobs.c.job_id == 2)) == [("bob",)]
 
 
 def test_a_worker_is_drained_and_that_is_taken_back(seeded: Scene) -> None:

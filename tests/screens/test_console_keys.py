@@ -48,8 +48,8 @@ def test_enter_opens_a_job_and_escape_goes_back(seeded: Scene) -> None:
         await sees(pilot, app, "ana: storage moves tonight")
         assert app.job_under_cursor == "backup-db"
         await pilot.press("r")  # actions are offered here too
-        await sees(pilot, app, "n  stay undone")
-        await pilot.press("n")
+        await sees(pilot, app, "s  stay undone")
+        await pilot.press("s")
         await sees(pilot, app, "backup-db is resumed")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main, "the job is closed")

@@ -30,9 +30,11 @@ def test_what_needs_a_human_opens_and_workers_nodes_and_queues_open_into_what_th
         await pilot.press("enter")
         await sees(pilot, app, "serves, heard of 1.0 s ago")
         await sees(pilot, app, "nightly-billing")
-        assert app.subject == OfWorker("worker-1")  # d drains it, whatever it runs
+        worker: object = app.subject
+        assert worker == OfWorker("worker-1")  # d drains it, whatever it runs
         await pilot.press("escape", "tab")
-        assert app.subject == OfNode("sched-1")
+        node: object = app.subject
+        assert node == OfNode("sched-1")
         await pilot.press("enter")
         await sees(pilot, app, "yes; F forces it to")
         await sees(pilot, app, "Led 1 term of the last 3")

@@ -44,6 +44,8 @@ class JobState:
     pause_reason: str | None
     is_retired: bool
     is_paused_with_all: bool = False
+    paused_since: datetime | None = None
+    is_quarantined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ def _plan_change(change: JobChange, states: Mapping[int, JobState], made: NewRev
             pauses = None if state.is_paused else change.why
             keeps = change.why if state.is_paused_with_all and not change.with_all else None
         case ChangeKind.RESUME | ChangeKind.RETIRE:
+            _check_pause(change, state)
             resumes = state.is_paused_with_all if change.with_all else state.is_paused
     return PlannedEdit(
         kind=change.kind,
@@ -242,6 +245,19 @@ def check_revision(job_id: int, name: str, revision: int, is_retired: bool, expe
         raise MovedOn(f"job {name!r} is retired", job_id=job_id, hint=_PLAN_AGAIN)
     if revision != expected:
         raise MovedOn(f"job {name!r} is at revision {revision}, not {expected}", job_id=job_id, hint=_PLAN_AGAIN)
+
+
+def _check_pause(change: JobChange, state: JobState) -> None:
+    """Raise ``Refused`` where the job is not paused as the change expects."""
+    expected = change.expected_pause
+    if expected is None or (state.paused_since == expected and not state.is_quarantined):
+        return
+    what = "not paused any more"
+    if state.is_quarantined:
+        what = "in quarantine"
+    elif state.is_paused:
+        what = f"paused anew: {state.pause_reason}" if state.pause_reason else "paused anew"
+    raise Refused(f"{state.name} is {what}", hint="nothing was changed; look at it again")
 
 
 def check_cluster(conditions: EditConditions, cluster_id: str, inputs_id: str) -> None:

@@ -23,6 +23,7 @@ from sexton.cluster_views import (
     NodeView,
     Overview,
     OverviewPart,
+    PauseOfAll,
     ProposalView,
     QuarantinedJob,
     WorkerView,
@@ -48,6 +49,7 @@ class Pulse:
     predecessor: str | None
     nodes: tuple[NodeView, ...]
     proposals: tuple[ProposalView, ...]
+    pause: PauseOfAll | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class OverviewParts:
             paused=standing.paused,
             quarantined=standing.stopped,
             proposals=pulse.proposals,
+            pause_of_all=pulse.pause,
             lost=standing.lost,
             counters=standing.counters,
             settings=standing.settings,
@@ -161,6 +164,7 @@ def _pulse(connection: Connection, clock: datetime | None) -> Pulse:
         "before": of_term,
         "nodes": read_cluster.nodes_query(),
         "proposals": _proposals_query(),
+        "pause": select(tables.pause_of_all),
     }
     if clock is None:
         queries["clock"] = select(func.clock_timestamp(type_=tables.Instant()).label("at"))
@@ -175,7 +179,8 @@ def _pulse(connection: Connection, clock: datetime | None) -> Pulse:
     predecessor = row.predecessor if row.leader is None else next((one.before for one in found["before"]), None)
     nodes = read_cluster.nodes_of(found["nodes"], now)
     proposals = _proposals_of(found["proposals"])
-    return Pulse(now, row, found["heartbeat"][0], predecessor, nodes, proposals)
+    pause = next((PauseOfAll(one.since, one.who, one.why) for one in found["pause"]), None)
+    return Pulse(now, row, found["heartbeat"][0], predecessor, nodes, proposals, pause)
 
 
 def _work(connection: Connection, now: datetime, since: datetime) -> Work:

@@ -24,7 +24,7 @@ from sexton.errors import InvalidInput, Refused
 from sexton_tui.console.ascii_filter import AsciiFilter
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.lines import line
-from sexton_tui.console.core.subjects import Subject
+from sexton_tui.console.core.subjects import Subject, crumb
 from sexton_tui.console.core.words import wants_ascii
 from sexton_tui.console.driver import driver_that_leaves
 from sexton_tui.console.opened.help import HelpScreen
@@ -263,7 +263,9 @@ class SextonConsole(Polling):
         self._offer()
 
     def open(self, subject: Subject) -> None:
-        """Show the subject on a screen of its own, where it has one."""
+        """Show the subject on a screen of its own, where it has one, and it is not open already."""
+        if isinstance(self.view, OpenedScreen) and self.view.crumb == crumb(subject):
+            return
         writes = None if self.options.read_only else self._writes
         if (screen := screen_for(subject, writes, ascii_only=self.ascii_only)) is not None:
             self._push(screen)

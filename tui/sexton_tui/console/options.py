@@ -16,7 +16,8 @@ class ConsoleOptions:
 
     ``kill_leader`` ends the leader's process and says what it did; only who started that process can give it.
     ``is_over`` is asked twice a second and ends the console when it says so. ``actor``: who acts, for the audit log.
-    ``theme``: one of ``themes.THEMES``. ``zone``: the one that is called local.
+    ``toast_seconds``: for how long what was done is told. ``theme``: one of ``themes.THEMES``.
+    ``zone``: the one that is called local.
     ``clock`` replaces the host's clock in a database that has none (SQLite), for pictures and tests.
     """
 
@@ -24,6 +25,7 @@ class ConsoleOptions:
     read_only: bool = False
     ascii: bool = False
     theme: str = "dark"
+    toast_seconds: float = 5.0
     kill_leader: Callable[[], str] | None = None
     is_over: Callable[[], bool] | None = None
     title: str = "sexton"

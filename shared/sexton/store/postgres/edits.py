@@ -46,7 +46,8 @@ _SEEDS = "SELECT job_id, hash_seed FROM jobs WHERE job_id = ANY (%(job_ids)s::bi
 # Locked before any claim is chosen by its state: a claim that a rerun makes ready at this moment is seen by that, or
 # written with what this edit makes of the job (`operations`).
 _LOCK_STATES = """
-SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL, paused_with_all
+SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL, paused_with_all,
+  paused_at, quarantined_at IS NOT NULL
 FROM jobs WHERE job_id = ANY (%(job_ids)s::bigint[]) ORDER BY job_id FOR NO KEY UPDATE
 """
 # After the number of this edit was drawn: every edit that committed is in this statement's snapshot, and those that

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from sexton.cluster_views import PauseOfAll
 from sexton.errors import NotFound
 from sexton.inputs import own_inputs
 from sexton.pause_missed import pause_end
@@ -34,7 +35,7 @@ from sexton.store.postgres import arrays, budget
 from sexton.store.postgres.backfills import claim_values, write_resolution
 from sexton.store.postgres.edits import PostgresEdits
 from sexton.store.protocol.edits import ChangeDone, ChangeKind, EditConditions, JobChange
-from sexton.store.protocol.pauses import AllChanged, PauseOfAll
+from sexton.store.protocol.pauses import AllChanged
 
 if TYPE_CHECKING:
     from sexton.store.postgres.connection import PostgresConnection

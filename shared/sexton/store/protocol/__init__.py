@@ -23,6 +23,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from sexton.cluster_views import PauseOfAll
 from sexton.hold_views import HoldAnswer
 from sexton.store.protocol.alerts import AlertStore
 from sexton.store.protocol.backfills import BackfillStore
@@ -56,7 +57,7 @@ from sexton.store.protocol.operations import (
     WorkerChoice,
 )
 from sexton.store.protocol.outputs import OutputStore
-from sexton.store.protocol.pauses import AllChanged, PauseOfAll, PauseStore
+from sexton.store.protocol.pauses import AllChanged, PauseStore
 from sexton.store.protocol.races import RaceStore
 from sexton.store.protocol.restores import CursorStands, RestoreStore
 from sexton.store.protocol.terms import TermStore

@@ -34,6 +34,7 @@ class JobChange:
     expected_revision: int | None = None  # REVISE and RETIRE: refuse if the job has moved on
     why: str = ""
     with_all: bool = False  # PAUSE and RESUME: as a part of the pause of all jobs (`pauses`)
+    expected_pause: datetime | None = None  # RESUME: refuse unless it is paused since then, and not in quarantine
 
 
 @dataclass(frozen=True, slots=True)

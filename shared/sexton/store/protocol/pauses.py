@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from sexton.cluster_views import PauseOfAll
 from sexton.store.protocol.edits import ChangeDone
 
 if TYPE_CHECKING:
     from sexton.resolutions import Resolution
     from sexton.skip_ahead import AheadPlan
-
-
-@dataclass(frozen=True, slots=True)
-class PauseOfAll:
-    """The pause of all jobs, while it lasts: jobs that are applied meanwhile are paused too."""
-
-    since: datetime
-    who: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sexton.claims import OnWorkerLost, Origin
 from sexton.errors import MovedOn, NotFound, Refused
@@ -49,7 +50,8 @@ from sexton.store.sqlite.ticks import NEXT_CHANGE
 from sexton.store.tables import from_micros
 
 _STATE = """
-SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL, paused_with_all
+SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL, paused_with_all,
+  paused_at, quarantined_at IS NOT NULL
 FROM jobs WHERE job_id = ?
 """
 _SEED = "SELECT job_id, hash_seed FROM jobs WHERE job_id = ?"
@@ -129,11 +131,7 @@ class SqliteEdits:
         with self._connection.transaction() as connection:
             _check_conditions(connection, conditions)
             rows = [connection.execute(_STATE, [job_id]).fetchone() for job_id in job_ids]
-            states = {
-                row[0]: JobState(row[0], row[1], row[2], row[3], bool(row[4]), row[5], bool(row[6]), bool(row[7]))
-                for row in rows
-                if row
-            }
+            states = {row[0]: _state(row) for row in rows if row}
             (newest,) = connection.execute("SELECT coalesce(max(job_id), 0) FROM jobs").fetchone()
             created = sum(change.kind is ChangeKind.CREATE for change in changes)
             edits = plan_edits(changes, states, range(newest + 1, newest + 1 + created), made)
@@ -254,6 +252,13 @@ class SqliteEdits:
         shown = {key: value.isoformat() if isinstance(value, datetime) else value for key, value in detail.items()}
         with self._connection.transaction() as connection:
             record_event(connection, self._connection.now_micros(), actor, action, shown, job_id)
+
+
+def _state(row: tuple[Any, ...]) -> JobState:
+    job_id, name, revision, seed, is_paused, why, is_retired, with_all, since, is_quarantined = row
+    paused_since = None if since is None else from_micros(since)
+    flags = bool(is_paused), why, bool(is_retired), bool(with_all)
+    return JobState(job_id, name, revision, seed, *flags, paused_since, bool(is_quarantined))
 
 
 def _check_conditions(connection: sqlite3.Connection, conditions: EditConditions) -> None:

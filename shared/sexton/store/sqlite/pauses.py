@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from sexton.cluster_views import PauseOfAll
 from sexton.errors import NotFound
 from sexton.inputs import own_inputs
 from sexton.pause_missed import pause_end
@@ -24,7 +25,7 @@ from sexton.store.pause_rules import (
     start_by_of,
 )
 from sexton.store.protocol.edits import ChangeDone, ChangeKind, EditConditions, JobChange
-from sexton.store.protocol.pauses import AllChanged, PauseOfAll
+from sexton.store.protocol.pauses import AllChanged
 from sexton.store.sqlite.backfills import draw_starts, write_resolution
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.edits import SqliteEdits

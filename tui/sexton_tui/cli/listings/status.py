@@ -36,7 +36,7 @@ def status(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     with open_cluster(ctx, read_only=True) as store:
         overview, failing, undecided = store.reads.overview(), store.reads.failing(), store.reads.undecided()
         catch_up = store.reads.catch_up()
-        standing = standing_needs(store.pauses.pause_of_all(), store.alerts.listed(ALERTS_COUNTED, only_open=True))
+        standing = standing_needs(store.alerts.listed(ALERTS_COUNTED, only_open=True))
         found = needs(overview, failing, undecided) + standing
     is_healthy = not any(need.is_urgent for need in found)
     if output is Output.TABLE:

@@ -26,7 +26,7 @@ def halt(why: str, actor: str) -> Act:
         done = store.edits.halt(actor, why)
         if not done.changed:
             raise Refused("the cluster is halted already", hint="h lifts it")
-        return Done("halted: no tick is decided, no claim granted", Undo("the halt", lift(actor)))
+        return Done("halted: no tick is decided, no claim granted; h lifts it")
 
     return act
 
@@ -74,9 +74,8 @@ def drain(worker: str, actor: str, *, asked: bool = True) -> Act:
             return Done(f"{worker} goes on")
         if not all(one.heeds for one in done):
             raise Refused(f"{worker} is of an older Sexton, which does not heed this", hint="send it SIGTERM")
-        return Done(
-            f"{worker} takes no more claims, and ends when its runs have",
-            Undo(f"the drain of {worker}", drain(worker, actor, asked=False)),
-        )
+        undo = Undo(f"the drain of {worker}", drain(worker, actor, asked=False))
+        is_by_this = all(one.changed for one in done)
+        return Done(f"{worker} takes no more claims, and ends when its runs have", undo if is_by_this else None)
 
     return act

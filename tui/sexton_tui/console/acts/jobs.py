@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sexton.errors import Refused
 from sexton.store.protocol import ChangeKind, JobChange, Store
 from sexton.store.resuming import resume_missed, resume_together
@@ -10,14 +12,26 @@ from sexton_tui.console.core.words import plural
 
 
 def pause(job: str, why: str, actor: str) -> Act:
-    """Pause a job: its ticks are recorded as paused until it is resumed."""
+    """Pause a job: its ticks are recorded as paused until it is resumed. Undone while it is this pause that stands."""
 
     def act(store: Store) -> Done:
         found = store.edits.find_job(job)
         if found.is_paused:
             raise Refused(f"job {found.name} is paused already", hint="r resumes it")
-        store.edits.edit([JobChange(ChangeKind.PAUSE, found.job_id, why=why)], actor)
-        return Done(f"{found.name} is paused", Undo(f"the pause of {found.name}", resume(found.name, actor)))
+        (done,) = store.edits.edit([JobChange(ChangeKind.PAUSE, found.job_id, why=why)], actor)
+        undo = Undo(f"the pause of {found.name}", _end_of(found.job_id, done.effective_at, actor))
+        return Done(f"{found.name} is paused", undo)
+
+    return act
+
+
+def _end_of(job_id: int, since: datetime, actor: str) -> Act:
+    """End the pause that began then, and no other."""
+
+    def act(store: Store) -> Done:
+        change = JobChange(ChangeKind.RESUME, job_id, why="its pause was undone", expected_pause=since)
+        (done,) = store.edits.edit([change], actor)
+        return Done(f"{done.name} is resumed")
 
     return act
 
@@ -69,7 +83,7 @@ def pause_all(why: str, actor: str) -> Act:
         if (standing := store.pauses.pause_of_all()) is not None:
             raise Refused(f"all jobs are paused already, by {standing.who}: {standing.why}", hint="P resumes them")
         done = store.pauses.pause_all(actor, why)
-        return Done(f"{plural(len(done.jobs), 'job')} paused", Undo("the pause of all", resume_all(actor)))
+        return Done(f"all jobs are paused, {plural(len(done.jobs), 'job')} by this; P ends it")
 
     return act
 

@@ -49,7 +49,7 @@ _KEYS = (
     ("x", "reject them; asks why"),
     ("p", "pause the job under the cursor; asks why"),
     ("r", "resume it, also out of quarantine; asks what becomes of ticks that fell due in its pause"),
-    ("P", "pause all jobs, or end that; asks why"),
+    ("P", "pause all jobs, asks why; or end that"),
     ("t", "trigger it: run it once now, beside its schedule"),
     ("s", "skip its next tick, or the tick ahead under the cursor; asks why"),
     ("b", "backfill ticks of it that did not run; asks which and why"),

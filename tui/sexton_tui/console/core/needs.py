@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Protocol
+from datetime import timedelta
 
 from sexton.alerts import AlertView
 from sexton.cluster_views import FAILURES_IN_A_ROW, FAILURES_SEEN, FailingJob, Overview, Undecided
@@ -221,24 +220,10 @@ def _nodes(overview: Overview) -> list[Need]:
 ALERTS_COUNTED = 100
 
 
-class StandingPause(Protocol):
-    """The pause of all jobs: since when, by whom and why."""
-
-    @property
-    def since(self) -> datetime: ...
-    @property
-    def who(self) -> str: ...
-    @property
-    def why(self) -> str: ...
-
-
-def standing_needs(pause: StandingPause | None, alerts: Sequence[AlertView]) -> tuple[Need, ...]:
-    """The pause of all jobs, and open alerts, of which ``ALERTS_COUNTED`` at most were read: in one line, for what each
-    of them is about stands above it, if it is so still."""
+def standing_needs(alerts: Sequence[AlertView]) -> tuple[Need, ...]:
+    """Open alerts, of which ``ALERTS_COUNTED`` at most were read: in one line, for what each of them is about stands
+    above it, if it is so still."""
     found = []
-    if pause is not None:
-        told = f"all jobs are paused since {pause.since:%Y-%m-%d %H:%M:%S} by {pause.who}: {pause.why}"
-        found.append(Need(told, False, "`sexton resume --all`", keys="P resumes them"))
     if alerts:
         more = f", the oldest of {len(alerts)}" + ("" if len(alerts) < ALERTS_COUNTED else "+")
         told = f"an alert is open{more if len(alerts) > 1 else ''}: {alerts[0].sentence}"

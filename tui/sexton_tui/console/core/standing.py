@@ -179,6 +179,7 @@ def alarms(overview: Overview) -> tuple[Alarm, ...]:
         *_unconfirmed(overview),
         *_degraded(overview),
         *_forced(overview),
+        *_paused(overview),
     ]
     return tuple(sorted(found, key=lambda alarm: not alarm.is_urgent))
 
@@ -263,6 +264,13 @@ def _degraded(overview: Overview) -> list[Alarm]:
         return []
     how = f"{overview.leader} took over by leader lease while ZooKeeper was away; ticks are decided"
     return [Alarm(f"DEGRADED: {how}", "mend ZooKeeper; it then confirms or moves leadership", is_urgent=False)]
+
+
+def _paused(overview: Overview) -> list[Alarm]:
+    if (pause := overview.pause_of_all) is None:
+        return []
+    told = f"ALL PAUSED by {pause.who} since {instant(pause.since, overview.now)} ({pause.why}): no tick is run"
+    return [Alarm(told, "`sexton resume --all` ends it", is_urgent=False)]
 
 
 def _forced(overview: Overview) -> list[Alarm]:

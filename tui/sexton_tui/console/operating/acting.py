@@ -91,4 +91,5 @@ class Acting(App[None]):
     def say(self, text: str, *, is_error: bool = False) -> None:
         """A toast; its text is cleaned and never markup."""
         severity: Literal["error", "information"] = "error" if is_error else "information"
-        self.notify(line(text).text, severity=severity, markup=False, timeout=8 if is_error else 5)
+        seconds = self.options.toast_seconds * (1.6 if is_error else 1)
+        self.notify(line(text).text, severity=severity, markup=False, timeout=seconds)

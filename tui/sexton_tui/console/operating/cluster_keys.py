@@ -48,7 +48,9 @@ class ClusterKeys(Acting):
         question = "Force which node to lead, whatever ZooKeeper says?"
         under_cursor = self.subject.node if isinstance(self.subject, OfNode) else ""
         node = await self.push_screen_wait(AskLine(question, value=under_cursor, about=about))
-        if node is not None:
+        if node is not None and await self.push_screen_wait(
+            Confirm(f"Force {node.strip()} to lead?", "The others stand aside until it is confirmed.")
+        ):
             await self.act(cluster.force(node.strip(), self.options.actor))
 
     @work

@@ -10,7 +10,7 @@ from sexton_tui.console.acts import jobs
 from sexton_tui.console.operating.acting import Acting
 from sexton_tui.console.widgets.dialogs import AskLine, Choose, Confirm
 
-_MISSED = (("n", "stay undone"), ("y", "are decided by the job's policy"))
+_MISSED = (("s", "stay undone"), ("d", "are decided by the job's policy"))
 
 
 class JobKeys(Acting):
@@ -34,9 +34,9 @@ class JobKeys(Acting):
             await self.act(jobs.resume(job, self.options.actor))
             return
         choice = await self.push_screen_wait(Choose(f"Resume {job}: ticks that fell due in its pause", _MISSED))
-        if choice == "y":
+        if choice == "d":
             await self.act(jobs.resume_and_run_missed(job, self.options.actor))
-        elif choice == "n":
+        elif choice == "s":
             await self.act(jobs.resume(job, self.options.actor))
 
     @work
@@ -62,4 +62,4 @@ class JobKeys(Acting):
             Choose(question, _MISSED, "Jobs that were paused on their own stay paused.")
         )
         if choice is not None:
-            await self.act(jobs.resume_all(self.options.actor, run_missed=choice == "y"))
+            await self.act(jobs.resume_all(self.options.actor, run_missed=choice == "d"))

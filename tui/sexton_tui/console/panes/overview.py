@@ -12,7 +12,6 @@ from sexton.alerts import AlertView
 from sexton.catch_up import CatchUp
 from sexton.cluster_views import FailingJob
 from sexton.store.protocol import Store
-from sexton.store.protocol.pauses import PauseOfAll
 from sexton.views import ClaimView, RunView, TakeoverView
 from sexton_tui.console.core import overview as blocks
 from sexton_tui.console.core.leadership import leadership_lines
@@ -36,7 +35,6 @@ class _OverviewData:
     runs: tuple[RunView, ...] = ()
     failing: tuple[FailingJob, ...] = ()
     takeovers: tuple[TakeoverView, ...] = ()
-    pause: PauseOfAll | None = None
     alerts: tuple[AlertView, ...] = ()
     catch_up: CatchUp | None = None
 
@@ -54,7 +52,7 @@ def _read(store: Store, known: _OverviewData) -> _OverviewData:
         found = replace(found, failing=reads.failing())
     if part == 1 or is_first:
         alerts = store.alerts.listed(ALERTS_COUNTED, only_open=True)
-        found = replace(found, pause=store.pauses.pause_of_all(), alerts=alerts)
+        found = replace(found, alerts=alerts)
     if part == 2 or is_first:
         found = replace(found, takeovers=reads.takeovers(6))
     if part == 3 or is_first:
@@ -97,7 +95,7 @@ class OverviewPane(Pane):
     def show(self, shown: Shown, data: _OverviewData) -> None:
         self._known = data
         overview = shown.overview
-        self._needs.show(needs(overview, data.failing) + standing_needs(data.pause, data.alerts))
+        self._needs.show(needs(overview, data.failing) + standing_needs(data.alerts))
         self._block("leadership").show(lambda _w, height: leadership_lines(overview, height))
         self._block("lateness").show(
             lambda width, height: blocks.lateness_lines(

@@ -17,10 +17,10 @@ from sexton_tui.console.widgets.drawing import content_of
 
 
 class Confirm(ModalScreen[bool]):
-    """Yes or no; anything but yes is no."""
+    """Yes or no. Enter is neither: held down, or pressed once too often, it must do nothing."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,enter", "answer(True)", "yes"),
+        Binding("y", "answer(True)", "yes"),
         Binding("n,escape", "answer(False)", "no"),
     ]
 
