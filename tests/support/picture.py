@@ -18,6 +18,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, create_engine
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from sexton_tui.console.app import ConsoleOptions, SextonConsole
 from tests.support import scene, troubles
@@ -96,6 +97,8 @@ async def _standing(pilot: Pilot[None], *texts: str) -> str:
     deadline = time.monotonic() + WAIT_SECONDS
     before = ""
     while True:
+        for asked in pilot.app.screen.query(Input):
+            asked.cursor_blink = False
         picture = pilot.app.export_screenshot(title="sexton console")
         seen = html.unescape(picture).replace("\xa0", " ")
         if picture == before and all(text in seen for text in texts):
