@@ -37,7 +37,7 @@ TOKEN = "a-token-of-the-test"  # noqa: S105 - it guards nothing
 WITHIN = 60
 # Sends back what is typed. `q` leaves, `f` fails, and `s` makes it deaf to being asked to leave.
 ECHO = """
-import os, sys, json
+import os, signal, sys, json
 out = lambda kind, data: os.write(1, kind + len(data).to_bytes(4, "big") + data)
 os.write(1, b"__GANGLION__\\n")
 out(b"D", json.dumps({"pid": os.getpid(), "size": [os.environ["COLUMNS"], os.environ["ROWS"]]}).encode())
@@ -49,7 +49,7 @@ while head := sys.stdin.buffer.read(5):
     deaf = deaf or data == b"s"
     if not deaf and head[:1] == b"M" and json.loads(data)["type"] == "quit": sys.exit(0)
     out(b"D", head[:1] + data)
-while deaf: pass
+while deaf: signal.pause()
 """
 
 
