@@ -68,7 +68,7 @@ async def until(pilot: Pilot[Any], condition: Callable[[], bool], what: str, sec
     while time.monotonic() < deadline:
         if condition():
             return
-        await pilot.pause(0.05)
+        await pilot.pause(0.2)  # a look at the whole screen costs a tenth of a second
     raise AssertionError(f"not within {seconds} s: {what}; the screen shows:\n{shown(pilot.app)}")
 
 

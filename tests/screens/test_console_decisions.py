@@ -28,7 +28,7 @@ def test_a_takeover_opens_into_decisions_these_into_ticks_and_a_tick_into_why(se
         await pilot.press("down", "enter")
         await sees(pilot, app, "02:12:00 UTC, 18m41s ago")
         await sees(pilot, app, "`* * * * *` names 02:12 in UTC")
-        await sees(pilot, app, "latest: 02:13:00 fired, 12")
+        await sees(pilot, app, "02:13:00 fired, 12 merged into it")
         await pilot.press("escape", "escape", "escape")
         await until(pilot, lambda: app.screen is app.main, "all is closed")
 
@@ -55,7 +55,7 @@ def test_a_part_of_a_proposal_is_approved_and_the_rest_rejected(seeded: Scene) -
         await press(pilot, "bank agrees")
         await pilot.press("enter")
         await until(pilot, lambda: seeded.rows(proposal)[0].state == "approved", "it is answered")
-        await sees(pilot, app, "1 held tick may start")
+        await sees(pilot, app, "may start")
         await pilot.press("a")
         await sees(pilot, app, "proposal 1 is approved already")
 
