@@ -60,7 +60,7 @@ def test_the_pause_of_all_says_what_it_did_and_status_tells_of_it(store: Store, 
     paused = command.run("pause", "--all", "--reason", "storage moves")
     assert paused.stdout.startswith("2 jobs paused; 1 was paused before; what is applied meanwhile will be too")
     assert "all jobs are paused already" in command.run("pause", "--all", "--reason", "again").stdout
-    assert "all jobs are paused since" in command.run("status").stdout
+    assert "ALL PAUSED by" in command.run("status").stdout
     kept = command.run("pause", "two", "--reason", "stays down")
     assert "two was paused with all; now it stays paused" in kept.stdout
     ended = command.run("resume", "--all")

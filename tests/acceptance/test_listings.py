@@ -269,7 +269,7 @@ def test_logs_print_the_output_escaped_and_as_it_was_written_where_that_is_asked
     code, _, err = cluster.sexton("logs", "sync-eu", tick, "--attempt", "2")
     assert code == 1
     assert "try 2" in err
-    code, _, err = cluster.sexton("logs", "nightly-billing", "--attempt", "1")
+    code, _, err = cluster.sexton("logs", "weekly-report", "--attempt", "1")
     assert code == 1
     assert "has ended" in err
     monkeypatch.setattr(logs, "ANSWER_SECONDS", 0.2)

@@ -160,7 +160,7 @@ def test_the_cursor_stays_on_its_row_while_rows_come_and_go(seeded: Scene) -> No
         with seeded.engine.begin() as connection:
             connection.execute(update(tables.jobs).where(tables.jobs.c.job_id == 7).values(retired_at=scene.NOW))
         await sees(pilot, app, "1 to 8 of 8 jobs")
-        assert app.job_under_cursor == "minutely-sync"
+        await until(pilot, lambda: app.job_under_cursor == "minutely-sync", "the cursor is on its job")
 
     play(seeded.console(), act)
 

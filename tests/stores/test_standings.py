@@ -183,7 +183,7 @@ class TestCost:
         event.listen(connection, "before_cursor_execute", keep)
         read_standings(connection, START + timedelta(days=3), [1, 2], 20)
         event.remove(connection, "before_cursor_execute", keep)
-        assert len(statements) == 8, "one for each question, however many jobs"
+        assert len(statements) == 9, "one for each question, however many jobs"
         seen = sum(self.rows_seen(connection, statement, parameters) for statement, parameters in statements)
         assert seen <= 200, "2 jobs, 20 newest runs of each"
 

@@ -115,7 +115,13 @@ PARTS = st.one_of(
 )
 HEADERS = st.dictionaries(
     st.sampled_from(["Accept", "X-A", "on", "1e3", "Authorization", "yes", "null", "!#$%&'*+.^_`|~"]),
-    st.sampled_from([text for text in HOSTILE if text.strip() == text and text.isascii() and text.isprintable()]),
+    st.sampled_from(
+        [
+            text
+            for text in HOSTILE
+            if text.strip() == text and text.isascii() and text.isprintable() and "${" not in text
+        ]
+    ),
     max_size=3,
 )
 STATUS_CODES = st.lists(st.integers(100, 599), min_size=1, max_size=40).map(tuple)

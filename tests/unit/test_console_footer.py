@@ -23,6 +23,6 @@ def test_help_begins_with_the_keys_that_work_here() -> None:
     texts = [one.text for one in help_lines(can_kill=False, read_only=False, here=here)]
     first = texts[: texts.index("")]
     assert first[0] == "Keys here, now"
-    assert [text.split()[0] for text in first[1:]] == ["[", "f", "v"]
+    assert [text.split()[0] for text in first[1:]] == ["[", "v", "f"]
     assert texts.index("Everywhere") < texts.index("Elsewhere")
     assert len([text for text in texts if text.startswith("  f ")]) == 1

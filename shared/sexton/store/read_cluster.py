@@ -97,7 +97,7 @@ _COUNTS = (
 RUNNING = (
     text("""
     SELECT queue, worker_id, count(*) AS running FROM (
-        SELECT queue, worker_id FROM claims WHERE state = 1 LIMIT :most) r GROUP BY queue, worker_id""")
+        SELECT queue, worker_id FROM claims WHERE state = 1 LIMIT :most) busy GROUP BY queue, worker_id""")
     .bindparams(most=COUNT_LIMIT)
     .columns(queue=Text(), worker_id=BigInteger(), running=BigInteger())
 )

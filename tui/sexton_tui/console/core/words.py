@@ -50,7 +50,7 @@ class ClockReading(StrEnum):
 
     def clock(self, now: datetime) -> str:
         """The clock on the screen, with its zone: ``UTC 02:30:41``."""
-        return f"{now:%Z %H:%M:%S}" + (" +-" if self is ClockReading.RELATIVE else "")
+        return f"{now:%Z %H:%M:%S}" + ("+-" if self is ClockReading.RELATIVE else "")
 
 
 def clock_of(now: datetime) -> tuple[tzinfo | None, bool]:
