@@ -87,7 +87,7 @@ def test_jobs_in_trouble_in_ascii(seeded: Scene, snap_compare: SnapCompare) -> N
     assert snap_compare(app, terminal_size=(80, 24), run_before=after("4", text="quarantined"))
 
 
-@pytest.mark.parametrize("name", picture.PICTURES)
+@pytest.mark.parametrize("name", ["console-overview", "console-tick", "console-holds"])
 def test_the_pictures_in_the_docs_are_of_today(tmp_path: Path, name: str) -> None:
     is_of_today = picture.take(name, tmp_path) == picture.kept(name).read_text()  # a diff of SVGs helps nobody
     assert is_of_today, "take it anew: make screenshots"
