@@ -11,7 +11,7 @@ from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from tests.support.ledgers import make_ledger
 from tests.support.postgres import PostgresServer, fresh_database
-from tests.support.scene_ledger import write_scene
+from tests.support.scene_ledger import Ledger, scene_file, write_scene
 
 OpenAnother = Callable[..., Store]
 
@@ -75,3 +75,16 @@ def postgres_scene(postgres_server: PostgresServer, scene_template: str) -> Iter
     url = postgres_server.create_database(template=scene_template)
     yield url
     postgres_server.drop_database(url)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    """The scene on each database, with a reader whose now is the scene's."""
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_scene")
+    else:
+        (tmp_path / "ledger.db").write_bytes(scene_file())
+        url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    ledger = Ledger(url)
+    yield ledger
+    ledger.engine.dispose()

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event, insert, select
@@ -12,22 +10,10 @@ from sexton.errors import NotFound
 from sexton.store import tables
 from sexton.store.read_job_page import RUNS_A_DAY
 from tests.support.scene import MINUTE, NOW, SECOND, TAKEOVER_AT
-from tests.support.scene_ledger import Ledger, scene_file
+from tests.support.scene_ledger import Ledger
 
 DAY = timedelta(days=1)
 STATEMENTS = 3
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    if request.param == "postgres":
-        url = request.getfixturevalue("postgres_scene")
-    else:
-        (tmp_path / "ledger.db").write_bytes(scene_file())
-        url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    ledger = Ledger(url)
-    yield ledger
-    ledger.engine.dispose()
 
 
 def test_a_job_opens_with_its_newest_runs_and_next_ticks(ledger: Ledger) -> None:

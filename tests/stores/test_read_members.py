@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from sqlalchemy import update
 
@@ -11,21 +8,9 @@ from sexton.errors import NotFound
 from sexton.member_views import PriorityDepth
 from sexton.store import tables
 from tests.support.scene import NOW, SECOND
-from tests.support.scene_ledger import Ledger, scene_file
+from tests.support.scene_ledger import Ledger
 
 OLDEST = NOW.replace(minute=10, second=0, microsecond=0)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    if request.param == "postgres":
-        url = request.getfixturevalue("postgres_scene")
-    else:
-        (tmp_path / "ledger.db").write_bytes(scene_file())
-        url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    ledger = Ledger(url)
-    yield ledger
-    ledger.engine.dispose()
 
 
 def test_a_queue_opens_into_its_depth_by_priority_and_what_waits_in_the_order_of_granting(ledger: Ledger) -> None:

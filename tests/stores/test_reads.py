@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, insert, select, text, update
@@ -17,19 +15,7 @@ from sexton.terms import EndedBy
 from sexton.views import ClaimView, JobFilter, RunFilter, SkipView
 from tests.support import scene
 from tests.support.scene import MINUTE, NOW, SECOND, TAKEOVER_AT
-from tests.support.scene_ledger import Ledger, scene_file
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    if request.param == "postgres":
-        url = request.getfixturevalue("postgres_scene")
-    else:
-        (tmp_path / "ledger.db").write_bytes(scene_file())
-        url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    ledger = Ledger(url)
-    yield ledger
-    ledger.engine.dispose()
+from tests.support.scene_ledger import Ledger
 
 
 def test_the_overview_says_who_leads_and_how_it_stands(ledger: Ledger) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from sexton.errors import InvalidInput
 from sexton.holds import ALL, Part
-from sexton_tui.console.core.hold_parts import parse_part, parse_reading
+from sexton_tui.console.core.hold_parts import parse_part
+from sexton_tui.console.core.typed_instants import parse_reading
 
 NEAR = datetime(2026, 3, 28, 2, 10, tzinfo=UTC)
 NOW = datetime(2026, 3, 29, 12, tzinfo=UTC)
@@ -53,3 +54,14 @@ def test_what_names_no_part_is_refused_with_what_to_write(text: str) -> None:
 def test_a_year_that_no_clock_reaches_is_refused(reading: str, zone: str) -> None:
     with pytest.raises(InvalidInput, match="is no instant"):
         parse_reading(reading, NEAR, NOW.astimezone(ZoneInfo(zone)))
+
+
+@pytest.mark.parametrize(
+    ("reading", "told"),
+    [("2026-03-29 02:30", "is left out there"), ("2026-10-25 02:30", "comes twice there")],
+)
+def test_a_reading_that_no_instant_or_two_show_is_asked_for_in_utc(reading: str, told: str) -> None:
+    shown = NOW.astimezone(ZoneInfo("Europe/Berlin"))
+    with pytest.raises(InvalidInput, match=told):
+        parse_reading(reading, NEAR, shown)
+    assert parse_reading(f"{reading}Z", NEAR, shown).hour == 2

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sexton.backfill_plan import BackfillPlan, Does
 from sexton.settings import settings_from_rows
-from sexton_tui.console.core.hold_parts import parse_range
+from sexton_tui.console.core.typed_instants import parse_range
 from sexton_tui.console.core.words import duration, instant, plural
 
 _SECOND = timedelta(seconds=1)

@@ -15,9 +15,9 @@ from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunFilter, RunKey, RunPage
 from sexton_tui.console.core import tables
 from sexton_tui.console.core.filters import KEYS
-from sexton_tui.console.core.hold_parts import parse_reading
 from sexton_tui.console.core.lines import WARN, Row
 from sexton_tui.console.core.run_window import RunWindow
+from sexton_tui.console.core.typed_instants import parse_reading
 from sexton_tui.console.core.windows import BLOCK
 from sexton_tui.console.core.words import full_instant
 from sexton_tui.console.panes.pane import Pane

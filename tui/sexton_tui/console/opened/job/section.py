@@ -10,9 +10,9 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sexton_tui.console.core.hold_parts import parse_reading
 from sexton_tui.console.core.lines import DIM, WARN, Line, Row, line
 from sexton_tui.console.core.subjects import OfJob, Subject
+from sexton_tui.console.core.typed_instants import parse_reading
 from sexton_tui.console.view import Shown, View
 from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.table import RowTable
