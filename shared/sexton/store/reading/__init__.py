@@ -1,0 +1,1 @@
+"""What `sexton.store.reads` puts together: each subject's reads, over read transactions."""

@@ -1,0 +1,56 @@
+"""Reads of what was decided: the catch-up, proposals, takeovers, the audit log."""
+
+from __future__ import annotations
+
+from sexton.catch_up import CatchUp
+from sexton.errors import NotFound
+from sexton.hold_views import HoldDetail, HoldView
+from sexton.holds import Pace
+from sexton.store import read_catch_up, read_holds, read_takeovers
+from sexton.store.reading.transaction import ReadTransactions
+from sexton.views import EventView, TakeoverDetail, TakeoverView
+
+
+class DecisionReads(ReadTransactions):
+    """What was decided, by whom, and what waits for an answer."""
+
+    def catch_up(self) -> CatchUp:
+        """What waits under the catch-up budget, and when it will be done; counts up to 100,000 claims."""
+        with self._connect() as connection:
+            return read_catch_up.read_catch_up(connection, self._now(connection))
+
+    def holds(self, job_id: int | None = None, limit: int = 100, *, answered: bool = False) -> tuple[HoldView, ...]:
+        """Open proposals, oldest first; with `answered` all of them, the newest first."""
+        with self._connect() as connection:
+            return read_holds.read_holds(connection, self._now(connection), job_id, limit, answered=answered)
+
+    def pace(self) -> Pace:
+        """The catch-up budget as it stands: when what is decided to run now could start."""
+        with self._connect() as connection:
+            return read_holds.read_pace(connection, self._now(connection))
+
+    def hold(self, proposal_id: int) -> HoldDetail:
+        """One proposal with the ticks it holds. Raises ``NotFound``."""
+        with self._connect() as connection:
+            return read_holds.read_hold(connection, self._now(connection), proposal_id)
+
+    def takeovers(self, limit: int = 20) -> tuple[TakeoverView, ...]:
+        """The newest takeovers with the sums of their decisions, newest first."""
+        with self._connect() as connection:
+            return read_takeovers.read_takeovers(connection, limit)
+
+    def takeover(self, term: int, limit: int = 500) -> TakeoverDetail:
+        """One takeover with its decisions by job. Raises ``NotFound``."""
+        with self._connect() as connection:
+            found = read_takeovers.read_takeovers(connection, 1, term)
+            if not found:
+                raise NotFound(f"there is no takeover with term {term}", hint="`sexton takeovers` lists them")
+            decisions = read_takeovers.read_decisions(connection, term, limit + 1)
+            return TakeoverDetail(found[0], decisions[:limit], is_whole=len(decisions) <= limit)
+
+    def events_page(
+        self, before: int | None = None, limit: int = 50, job: str = "", action: str = ""
+    ) -> tuple[EventView, ...]:
+        """The audit log, newest first; give the last event's id as `before` for the next page."""
+        with self._connect() as connection:
+            return read_takeovers.read_events(connection, before, limit, job, action)
