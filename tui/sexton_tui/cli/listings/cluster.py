@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from sexton.cluster_views import NodeView, Overview
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.one_member import print_node
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.cli.strategy import race_record
@@ -31,9 +32,16 @@ _RACE_COLUMNS = (
 
 
 @watchable
-def cluster(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
-    """Say who leads since when, or what a race costs, and how the nodes stand."""
+def cluster(
+    ctx: typer.Context,
+    node: Annotated[str | None, typer.Argument(metavar="[NODE]", help="One node, with the terms it led.")] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say who leads since when, or what a race costs, and how the nodes stand; with a NODE, open that one."""
     with open_cluster(ctx, read_only=True) as store:
+        if node is not None:
+            print_node(store, node, output)
+            return
         overview = store.reads.overview()
     rows = [_row(node) for node in overview.nodes]
     if output is not Output.TABLE:

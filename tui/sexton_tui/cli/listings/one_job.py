@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -16,7 +18,7 @@ from sexton_tui.cli.listings.printing import is_ascii_output, print_lines
 from sexton_tui.cli.output import Column, Output, instant_text, print_record, print_rows
 from sexton_tui.cli.tick_rows import tick_table
 from sexton_tui.console.core.details import claim_line, limits_words, overlap_words, target_words
-from sexton_tui.console.core.job_page import schedule_in_words
+from sexton_tui.console.core.job_page import duration_lines, schedule_in_words
 from sexton_tui.console.core.lines import DIM, STRONG, WARN, Line, line
 from sexton_tui.console.core.run_figures import figure_lines, figures_of
 from sexton_tui.console.core.upcoming import ticks_of_job
@@ -44,7 +46,11 @@ def print_job(store: Store, name: str, output: Output) -> None:
     changes = [(entry, changes_of(entry)) for entry in history.entries]
     if output is not Output.TABLE:
         record = _record(detail, rows, changes)
-        figures = {"schedule_in_words": in_words or detail.job.schedule, "figures": figures_of(opened.runs)}
+        figures = {
+            "schedule_in_words": in_words or detail.job.schedule,
+            "figures": figures_of(opened.runs),
+            "durations": [{"tick": run.scheduled_at, "took": run.duration} for run in reversed(opened.runs)],
+        }
         print_record({**record, **figures}, output)
         return
     print_lines([*_head(detail, in_words), *figure_lines(opened.runs, ascii_only=is_ascii_output())])
@@ -55,6 +61,8 @@ def print_job(store: Store, name: str, output: Output) -> None:
         print(f"none: the job is {detail.job.state}" if detail.job.state != "active" else "none")
     for tick in detail.job.skipped:
         print(f"{instant_text(tick)} is skipped: `sexton skip-next {detail.job.name} {instant_text(tick)} --undo`")
+    if plot := duration_lines(opened.runs, _width(), ascii_only=is_ascii_output()):
+        print_lines([line(), *plot], coloured=True)
     _print_title("Newest ticks")
     print_lines([claim_line(claim, now) for claim in detail.claims[:_TICKS]] or [line("none")])
     print_lines(_pauses(detail))
@@ -63,6 +71,10 @@ def print_job(store: Store, name: str, output: Output) -> None:
         show_entry(entry, changed)
     if not history.is_whole:
         print(f"... and older ones: `sexton history {detail.job.name} --diff`")
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
 
 
 def _print_title(title: str) -> None:

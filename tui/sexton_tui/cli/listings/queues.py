@@ -14,6 +14,7 @@ from sexton.errors import InvalidOption, InvalidSetting
 from sexton.queue_rules import rate_of, slots_of
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.one_member import print_queue
 from sexton_tui.cli.listings.options import QueueOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
 from sexton_tui.cli.watching import watchable
@@ -28,10 +29,11 @@ _COLUMNS = (
 _STATES = ("served", "unserved", "idle")
 _EMPTY = "no queue has a claim, a limit or a worker"
 StateOption = Annotated[str, typer.Option("--state", help="served, unserved, or idle.")]
+QueueArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue, as jobs and workers name it.")]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 queues = typer.Typer(
-    help="List the queues; `set` limits what runs of one at once, and how many start a second.",
+    help="List the queues; `show` opens one, `set` limits what runs of one at once, and how many start a second.",
     add_completion=False,
     rich_markup_mode=None,
 )
@@ -81,10 +83,18 @@ def _row(queue: QueueView, output: Output) -> dict[str, Any]:
     return row
 
 
+@queues.command("show")
+@watchable
+def show_one(ctx: typer.Context, name: QueueArgument, output: OutputOption = Output.TABLE) -> None:
+    """One queue: its limits, its depth by priority, who serves it, and the claims that wait longest."""
+    with open_cluster(ctx, read_only=True) as store:
+        print_queue(store, name, output)
+
+
 @queues.command("set")
 def set_queue(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The queue, as jobs and workers name it.")],
+    name: QueueArgument,
     slots: Annotated[
         str | None,
         typer.Option("--slots", metavar="N|none", help="How many of its claims run at once in the whole cluster."),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from sexton.claims import ENDED_BY_RUN, State
 from sexton.store.protocol import Store
-from sexton.views import ClaimView, RunFilter, RunView
+from sexton.views import ClaimView, RunFilter, RunKey, RunView
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import complete_job
@@ -23,6 +24,7 @@ from sexton_tui.cli.listings.options import (
     TagOption,
     states_of,
 )
+from sexton_tui.cli.listings.run_calendar import print_run_calendar, zone_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import watchable
 
@@ -49,14 +51,36 @@ def runs(
     queue: QueueOption = "",
     owner: OwnerOption = "",
     tag: TagOption = "",
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="T", help="As of another time: those that had ended before it.")
+    ] = None,
+    calendar: Annotated[
+        bool, typer.Option("--calendar", help="Half a year of a JOB's runs and failures, a shade a day.")
+    ] = False,
+    tz: Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Whose days, of a calendar; UTC's.")] = None,
     limit: LimitOption = 50,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List runs: what runs now, then what ended, newest first. A try's output: `sexton logs JOB TICK --attempt N`."""
+    """List runs: what runs now, then what ended, newest first. A try's output: `sexton logs JOB TICK --attempt N`.
+
+    With --calendar, how many runs and failures a JOB had each day, for half a year.
+    """
     states = states_of(state, _OUTCOMES)
+    start = None if before is None else parse_instant(before, "--before")
     if of_job and job and of_job.lower() != job.lower():
         raise typer.BadParameter(f"JOB is {of_job} and --job {job}; name one")
     job = of_job or job
+    if calendar:
+        if not job or tick is not None or states or start is not None or queue or owner or tag:
+            raise typer.BadParameter("--calendar is of all runs of one JOB: name it, and leave other filters out")
+        zone = zone_of(tz)
+        with open_cluster(ctx, read_only=True) as store:
+            print_run_calendar(store, job, zone, output)
+        return
+    if tz is not None:
+        raise typer.BadParameter("--tz goes with --calendar: instants are in UTC")
+    if tick is not None and start is not None:
+        raise typer.BadParameter("--before goes without a TICK")
     with open_cluster(ctx, read_only=True) as store:
         if tick is not None:
             detail = store.reads.claim(job, parse_instant(tick, "TICK"))
@@ -66,19 +90,20 @@ def runs(
         else:
             if job:
                 store.reads.job(job, 0)  # a wrong name is an error, not an empty list
-            rows = list(_rows(store, RunFilter(job=job, states=states, queue=queue, owner=owner, tag=tag), limit))
+            which = RunFilter(job=job, states=states, queue=queue, owner=owner, tag=tag)
+            rows = list(_rows(store, which, start, limit))
         print_rows(rows, output, _COLUMNS, empty="no run")
 
 
-def _rows(store: Store, which: RunFilter, limit: int) -> Iterator[dict[str, Any]]:
+def _rows(store: Store, which: RunFilter, start: datetime | None, limit: int) -> Iterator[dict[str, Any]]:
     found = 0
-    if not which.states or State.RUNNING in which.states:
+    if start is None and (not which.states or State.RUNNING in which.states):
         running = store.reads.running(limit, which)
         found = len(running)
         yield from map(_running_row, running)
     if which.states == {State.RUNNING}:
         return
-    before = None
+    before = None if start is None else RunKey(start, 0)
     while found < limit:
         page = store.reads.runs_page(which, before, min(PAGE, limit - found))
         yield from (_run_row(run) for run in page.runs)

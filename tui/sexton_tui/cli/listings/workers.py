@@ -13,6 +13,7 @@ from sexton.cluster_views import WorkerView
 from sexton.errors import NotFound
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import open_cluster
+from sexton_tui.cli.listings.one_member import print_worker
 from sexton_tui.cli.listings.options import QueueOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import watchable
@@ -33,6 +34,8 @@ _WORKER_COLUMNS = (
 _ENDED = ("drained", "stopped")
 _STATES = ("serves", "drains", "silent", *_ENDED)
 _DRAIN_COLUMNS = (Column("name", "worker", folds=True), "state", Column("worker_id", "id", align="right"))
+
+WorkerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The worker's name.")]
 
 workers = typer.Typer(
     help="The workers, their queues and slots; without a command, list them.",
@@ -60,6 +63,14 @@ def show(
     rows = [_worker_row(one) for one in found if state in ("", worker_state(one)) and queue in ("", *one.queues)]
     empty = "no such worker" if state or queue else "no worker; start `sexton worker`"
     print_rows(rows, output, _WORKER_COLUMNS, empty=empty)
+
+
+@workers.command("show")
+@watchable
+def show_one(ctx: typer.Context, name: WorkerArgument, output: OutputOption = Output.TABLE) -> None:
+    """One worker: whether it lives, drains or has ended, and each claim that it runs."""
+    with open_cluster(ctx, read_only=True) as store:
+        print_worker(store, name, output)
 
 
 @workers.command("drain")

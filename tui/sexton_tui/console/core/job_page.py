@@ -12,7 +12,7 @@ from sexton.job_rules import NO_LIMITS
 from sexton.jobs import JobDefinition
 from sexton.schedule_words import cron_words
 from sexton.settings import format_duration
-from sexton.views import JobView, PauseView
+from sexton.views import JobView, PauseView, RunView
 from sexton_tui.console.core.details import limits_words, overlap_words, target_words
 from sexton_tui.console.core.heat_map import heat_map, scale_words
 from sexton_tui.console.core.lines import DIM, STRONG, WARN, Line, Part, line
@@ -38,7 +38,8 @@ def overview_lines(opened: OpenedJob, now: datetime, width: int, *, ascii_only: 
         lines.append(_told("decided", f"up to {full_instant(opened.cursor, now)}"))
     lines += figure_lines(opened.runs, ascii_only=ascii_only)
     lines += [line(), *upcoming_lines(opened, now)]
-    lines += _durations(opened, width, ascii_only=ascii_only)
+    if plot := duration_lines(opened.runs, width, ascii_only=ascii_only):
+        lines += [line(), *plot]
     if opened.pauses:
         lines += [line(), line(("Pauses", STRONG)), *pause_lines(opened.pauses, now)]
     return lines
@@ -75,14 +76,13 @@ def _told(title: str, text: str) -> Line:
     return line((f"{title:<{_LABEL}}", DIM), text)
 
 
-def _durations(opened: OpenedJob, width: int, *, ascii_only: bool) -> list[Line]:
-    """A plot of how long the newest runs took, oldest first."""
-    took = [run.duration for run in reversed(opened.runs)]
+def duration_lines(runs: Sequence[RunView], width: int, *, ascii_only: bool) -> list[Line]:
+    """A plot of how long the newest runs took, oldest first; ``runs``: newest first. Nothing of fewer than two."""
+    took = [run.duration for run in reversed(runs)]
     if sum(one is not None for one in took) < 2:
         return []
     rows = newest_columns(took, width=max(min(width, 90), 20), height=_PLOT_ROWS, ascii_only=ascii_only)
     return [
-        line(),
         line(("How long the newest runs took, the newest at the right", STRONG)),
         *(line(row) for row in rows),
     ]

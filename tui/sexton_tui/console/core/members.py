@@ -29,13 +29,13 @@ def _fact(label: str, *parts: Part) -> Line:
 # --- workers ----------------------------------------------------------------------------------------
 
 
-def worker_lines(found: OpenedWorker, now: datetime) -> list[Line]:
-    """Who it is, what it serves, and whether it lives, drains or has ended."""
+def worker_lines(found: OpenedWorker, now: datetime, *, with_keys: bool = True) -> list[Line]:
+    """Who it is, what it serves, and whether it lives, drains or has ended. ``with_keys``: and the console's keys."""
     worker = found.workers[0]
     state = worker_state(worker)
     lines = [
         line((worker.name, STRONG), "  ", (state, BAD if state == "silent" else WARN if state == "drains" else PLAIN)),
-        _fact("is", _state_words(worker, now)),
+        _fact("is", _state_words(worker, now, with_keys=with_keys)),
         _fact("slots", f"{worker.busy} of {worker.slots} busy"),
         _fact("queues", ", ".join(worker.queues) or "-"),
         _fact("process", f"{worker.address} pid {worker.pid}, version {worker.version}, id {worker.worker_id}"),
@@ -46,7 +46,7 @@ def worker_lines(found: OpenedWorker, now: datetime) -> list[Line]:
     return [*lines, line(), line((f"Runs {plural(len(found.claims), 'claim')}", STRONG))]
 
 
-def _state_words(worker: WorkerView, now: datetime) -> Part:
+def _state_words(worker: WorkerView, now: datetime, *, with_keys: bool) -> Part:
     match worker_state(worker):
         case "stopped" | "drained" as state:
             return f"{state} at {instant(worker.stopped_at, now)}"
@@ -56,7 +56,7 @@ def _state_words(worker: WorkerView, now: datetime) -> Part:
             who = "as an operator asked" if worker.is_drain_requested else "as it was told to end"
             return (f"takes no more claims, {who}, and ends with its last run", WARN)
         case _:
-            return f"serves, heard of {duration(worker.age)} ago; d drains it"
+            return f"serves, heard of {duration(worker.age)} ago{'; d drains it' if with_keys else ''}"
 
 
 def held_row(claim: ClaimView, now: datetime) -> Row:
@@ -153,14 +153,19 @@ def node_row(node: NodeView, overview: Overview) -> Row:
     )
 
 
-def node_lines(name: str, overview: Overview, takeovers: Sequence[TakeoverView]) -> list[Line]:
-    """What a node says of itself; above the terms it led."""
+def node_lines(
+    name: str, overview: Overview, takeovers: Sequence[TakeoverView], *, with_keys: bool = True
+) -> list[Line]:
+    """What a node says of itself; above the terms it led. ``with_keys``: and the console's keys."""
     node = next((one for one in overview.nodes if one.name == name), None)
     if node is None:
         return [line((f"node {name} was not heard of in the last 10 minutes: `sexton cluster`", WARN))]
     now = overview.now
     silent: Part = ("  silent", BAD) if node.age > NODE_SILENCE else ""
     may_lead = node.inputs_id == overview.inputs_id
+    may: Part = ("no, for its inputs are not the cluster's", BAD)
+    if may_lead:
+        may = "yes; F forces it to" if with_keys else "yes"
     inputs: Part = node.inputs_id if may_lead else (f"{node.inputs_id}; the cluster's are {overview.inputs_id}", BAD)
     lines = [
         line((node.name, STRONG), f"  {node.role}", silent),
@@ -171,7 +176,7 @@ def node_lines(name: str, overview: Overview, takeovers: Sequence[TakeoverView])
         _fact("clock", f"{node.clock_offset / timedelta(milliseconds=1):+.0f} ms: the database's beside its own"),
         _fact("session", node.coordinator_status or "-"),
         _fact("inputs", inputs),
-        _fact("may lead", "yes; F forces it to" if may_lead else ("no, for its inputs are not the cluster's", BAD)),
+        _fact("may lead", may),
     ]
     if node.claims_upto is not None:
         lines.append(_fact("claims", f"written to {instant(node.claims_upto, now)}"))
