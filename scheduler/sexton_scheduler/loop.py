@@ -13,7 +13,7 @@ its next statement or its heartbeat, and steps down (invariant 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -277,8 +277,10 @@ class NodeLoop:
         )
         return True
 
-    def _begin_term(self, term: int, passes: Passes) -> None:
-        self._writer = TickWriter(self._store, self._clock, self._planner, self._book, term, passes, self._state.counts)
+    def _begin_term(self, term: int, passes: Passes, served_at: datetime | None = None) -> None:
+        self._writer = TickWriter(
+            self._store, self._clock, self._planner, self._book, term, passes, self._state.counts, served_at
+        )
         self._has_begun = False
 
     def _lead(self) -> float:
@@ -312,7 +314,7 @@ class NodeLoop:
             raise RuntimeError("a race whose cluster nobody read")
         self._candidacies.rest()
         passes = RacePasses(self._store, self._planner, self._book, cluster.term, self._state.count_race)
-        self._begin_term(cluster.term, passes)
+        self._begin_term(cluster.term, passes, self._store.terms.heartbeat().at)  # a sign of the other racers' life
         self._state.race(cluster.term)
         self._log.info("race.entered", term=cluster.term)
         return 0.0

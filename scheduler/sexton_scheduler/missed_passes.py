@@ -32,9 +32,9 @@ class Passes(Protocol):
         """The pass that the term begins with, the cursors just read; None: none is needed."""
         ...
 
-    def late(self, now: datetime, settings: ClusterSettings) -> MissedPass | None:
+    def late(self, now: datetime, settings: ClusterSettings, served_at: datetime | None) -> MissedPass | None:
         """A pass because ticks are late, or one that others have begun; None: there is none, or another was quicker:
-        if ticks are late still, look again."""
+        if ticks are late still, look again. ``served_at``: as for ``Planner.begin_pass``."""
         ...
 
     def batch(
@@ -75,8 +75,8 @@ class LeaderPasses:
         hold_above = settings.catch_up_hold_above
         return self.planner.begin_pass(Cause.TAKEOVER, now, before.fired, hold_above, holds=before.holds)
 
-    def late(self, now: datetime, settings: ClusterSettings) -> MissedPass | None:
-        return self.planner.begin_pass(Cause.LATE_LEADER, now, 0, settings.catch_up_hold_above)
+    def late(self, now: datetime, settings: ClusterSettings, served_at: datetime | None) -> MissedPass | None:
+        return self.planner.begin_pass(Cause.LATE_LEADER, now, 0, settings.catch_up_hold_above, served_at=served_at)
 
     def batch(
         self, draft: Draft, now: datetime, settings: ClusterSettings, missed_pass: MissedPass | None
@@ -95,7 +95,8 @@ class LeaderPasses:
             return True
         if missed_pass.cause is Cause.TAKEOVER and not missed_pass.force_hold:
             return True
-        if not self.store.ticks.note_pass(self.term, holds=missed_pass.force_hold):
+        gap_from = missed_pass.gap_from
+        if not self.store.ticks.note_pass(self.term, holds=missed_pass.force_hold, gap_from=gap_from):
             return False
         self._noted = missed_pass
         return True
@@ -125,7 +126,7 @@ class RacePasses:
     def first(self, now: datetime, settings: ClusterSettings) -> MissedPass | None:
         return None  # a racer may come at any time; what it finds late says whether there is one
 
-    def late(self, now: datetime, settings: ClusterSettings) -> MissedPass | None:
+    def late(self, now: datetime, settings: ClusterSettings, served_at: datetime | None) -> MissedPass | None:
         hold_above = settings.catch_up_hold_above
         seen = self.store.races.newest_pass()
         if not seen.is_open:
@@ -133,8 +134,9 @@ class RacePasses:
                 self.book.follow()  # others may have decided long ago what this node takes for missed
             if not (seen.is_awaited or self.planner.is_late(now)):
                 return None
-            counted = self.planner.begin_pass(Cause.RACE, now, 0, hold_above)
-            opened = self.store.races.open_pass(self.term, seen.number, counted.found, hold_above)
+            counted = self.planner.begin_pass(Cause.RACE, now, 0, hold_above, served_at=served_at)
+            gap_from = None if seen.is_awaited else counted.gap_from  # the term's own gap is the takeover's
+            opened = self.store.races.open_pass(self.term, seen.number, counted.found, hold_above, gap_from)
             if opened is None:
                 return None
             seen = opened

@@ -40,7 +40,10 @@ class TermOver(Exception):
 
 
 class TickWriter:
-    """The writing of one term. ``turn`` raises ``TermOver`` and ``DatabaseUnreachable``."""
+    """The writing of one term. ``turn`` raises ``TermOver`` and ``DatabaseUnreachable``.
+
+    ``served_at``: until when others had written it, where they did.
+    """
 
     def __init__(
         self,
@@ -51,6 +54,7 @@ class TickWriter:
         term: int,
         passes: Passes,
         counts: NodeCounts,
+        served_at: datetime | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -60,6 +64,7 @@ class TickWriter:
         self._passes = passes
         self._counts = counts
         self._pass: MissedPass | None = None
+        self._served_at = served_at  # database time of the newest turn that wrote what was due, or found nothing due
         self._planning = timedelta(0)
         self._rows = BATCH_ROWS
         self._slow: tuple[int, int] = (0, 0)  # the job that alone was too slow last, and how often in a row
@@ -80,7 +85,7 @@ class TickWriter:
         self._book.read_changed()
         self._quarantine_faults()
         if self._pass is None and (has_open_pass or self._planner.is_late(now)):
-            self._pass = self._passes.late(now, settings)
+            self._pass = self._passes.late(now, settings, self._served_at)
             if self._planner.is_late(now):
                 if self._pass is None:
                     return _CONTENDED_SECONDS
@@ -90,9 +95,12 @@ class TickWriter:
         planning = self._clock.elapsed() - started
         if draft.plans:
             moved = self._commit(draft, now, settings, planning)
+            if moved:
+                self._served_at = now
             if moved and self._clock.elapsed() - started <= _QUICK_SECONDS:
                 self._rows = min(2 * self._rows, BATCH_ROWS)
             return 0.0 if moved else _CONTENDED_SECONDS
+        self._served_at = now
         self._quarantine_faults()
         self._end_pass()
         due = self._planner.next_at(settings.horizon)

@@ -15,6 +15,10 @@ from enum import StrEnum
 
 from sexton.races import RaceCounts
 
+GAP_EVENT = "term.gap"
+"""The event of a gap in a term that goes on, at its end: its leader was frozen, the database was away, the cluster was
+halted. What fell due in it was decided by the pass that ends it."""
+
 
 class Strategy(StrEnum):
     LEADER = "leader"

@@ -276,8 +276,27 @@ class DecisionTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class GapView:
+    """A gap within a term: nobody wrote claims, and whoever led leads on. `node` is ``the race`` in a race's term."""
+
+    term: int
+    node: str
+    gap_from: datetime
+    gap_until: datetime
+    totals: DecisionTotals = field(default_factory=DecisionTotals)  # of the ticks that fell due in it undecided
+
+    @property
+    def gap(self) -> timedelta:
+        """For how long no claims were written."""
+        return max(self.gap_until - self.gap_from, timedelta(0))
+
+
+@dataclass(frozen=True, slots=True)
 class TakeoverView:
-    """One term. `until` and `ended_by` are None while it lasts; `gap` while its first pass is not done."""
+    """One term. `until` and `ended_by` are None while it lasts; `gap` while its first pass is not done.
+
+    `gaps`: those in which nobody took over, newest first; each decision is in the sums of one of them, or of the term.
+    """
 
     term: int
     node: str
@@ -294,6 +313,7 @@ class TakeoverView:
     blockers_terminated: int
     totals: DecisionTotals  # of the ticks that nobody had decided
     not_started: DecisionTotals = field(default_factory=DecisionTotals)  # of the term's claims that no worker took
+    gaps: tuple[GapView, ...] = ()
 
     @property
     def gap(self) -> timedelta | None:
@@ -327,11 +347,15 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class TakeoverDetail:
-    """A takeover with its decisions by job; `is_whole` is false where there are more than were asked for."""
+    """A takeover with its decisions by job; `is_whole` is false where there are more than were asked for.
+
+    With a `gap`, which is one of the takeover's, the decisions are those about that gap alone.
+    """
 
     takeover: TakeoverView
     decisions: tuple[DecisionView, ...]
     is_whole: bool
+    gap: GapView | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ class MissedPass:
     """A pass over the past ticks of all jobs. ``fired`` grows with each commit, also from a predecessor's count on.
 
     ``found``: how many would fire, counted no further than ``hold_above`` goes. ``number``: of a race's pass, which all
-    racers count together.
+    racers count together. ``gap_from``: in a term that goes on, since when no claims were written; None: no gap led to
+    the pass.
     """
 
     cause: Cause
@@ -59,6 +60,7 @@ class MissedPass:
     force_hold: bool = False
     found: int = 0
     number: int | None = None
+    gap_from: datetime | None = None
 
     def holds(self, more: int) -> bool:
         """Whether ``more`` fires must be held instead."""
@@ -192,13 +194,25 @@ class Planner:
     # --- decisions ---
 
     def begin_pass(
-        self, cause: Cause, now: datetime, fired_before: int, hold_above: int, *, holds: bool = False
+        self,
+        cause: Cause,
+        now: datetime,
+        fired_before: int,
+        hold_above: int,
+        *,
+        holds: bool = False,
+        served_at: datetime | None = None,
     ) -> MissedPass:
         """A pass over all ticks undecided at ``now``; whether it must hold is known before the first is decided.
 
-        ``fired_before`` and ``holds``: by the unfinished pass that it goes on with.
+        ``fired_before`` and ``holds``: by the unfinished pass that it goes on with. ``served_at``: when all that was
+        due was last decided, in the same term. A tick that fell due before came late by itself (a job that left
+        quarantine, a cursor set back), and not by a gap.
         """
         missed_pass = MissedPass(cause, now, hold_above, fired_before, holds)
+        first = self._live.peek()
+        if served_at is not None and first is not None and served_at < first:
+            missed_pass.gap_from = served_at
         would_fire = fired_before
         for job_id in self._live.due(now):
             would_fire += self._count_fired(self.jobs[job_id], now, cause)

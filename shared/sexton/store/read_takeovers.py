@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -11,12 +12,13 @@ from sqlalchemy import Connection, Row, func, select
 
 from sexton.decisions import Cause
 from sexton.store import tables
+from sexton.store.read_gaps import is_about, is_about_gap, passes_of, read_gaps
 from sexton.terms import ElectedBy, EndedBy
-from sexton.views import DecisionTotals, DecisionView, EventView, TakeoverView
+from sexton.views import DecisionTotals, DecisionView, EventView, GapView, TakeoverDetail, TakeoverView
 
 
 def read_takeovers(connection: Connection, limit: int, term: int | None = None) -> tuple[TakeoverView, ...]:
-    """The newest takeovers, or the one of `term`; newest first, with the sums of their decisions."""
+    """The newest takeovers, or the one of `term`; newest first, with their gaps and the sums of their decisions."""
     table = tables.takeovers
     query = select(table).order_by(table.c.term.desc()).limit(limit)
     if term is not None:
@@ -24,21 +26,27 @@ def read_takeovers(connection: Connection, limit: int, term: int | None = None) 
     rows = connection.execute(query).all()
     if not rows:
         return ()
-    newer = connection.execute(
-        select(table.c.term, table.c.taken_at, table.c.predecessor_ended, table.c.gap_from)
-        .where(table.c.term > rows[0].term)
-        .order_by(table.c.term)
-        .limit(1)
-    ).one_or_none()
-    totals = _totals(connection, [row.term for row in rows])
+    newer = None if term is None else _next_takeover(connection, term)
+    gaps = read_gaps(connection, rows[-1].taken_at, None if newer is None else newer.taken_at)
+    totals = _totals(connection, [row.term for row in rows], gaps)
     views = []
     for row in rows:
-        views.append(_takeover(row, newer, totals.get(row.term, _NO_TOTALS)))
+        views.append(_takeover(row, newer, totals.get(row.term, _NO_TOTALS), gaps))
         newer = row
     return tuple(views)
 
 
-def _takeover(row: Row[Any], newer: Any, totals: _Totals) -> TakeoverView:
+def _next_takeover(connection: Connection, term: int) -> Any:
+    table = tables.takeovers
+    return connection.execute(
+        select(table.c.term, table.c.taken_at, table.c.predecessor_ended, table.c.gap_from)
+        .where(table.c.term > term)
+        .order_by(table.c.term)
+        .limit(1)
+    ).one_or_none()
+
+
+def _takeover(row: Row[Any], newer: Any, totals: _Totals, gaps: Sequence[GapView]) -> TakeoverView:
     return TakeoverView(
         term=row.term,
         node=row.node,
@@ -55,6 +63,9 @@ def _takeover(row: Row[Any], newer: Any, totals: _Totals) -> TakeoverView:
         blockers_terminated=row.blockers_terminated,
         totals=totals.undecided,
         not_started=totals.not_started,
+        gaps=tuple(
+            replace(gap, totals=totals.in_gaps.get(gap.gap_until, gap.totals)) for gap in gaps if gap.term == row.term
+        ),
     )
 
 
@@ -65,48 +76,61 @@ def _until(newer: Any) -> datetime:
     return ended
 
 
-def _totals(connection: Connection, terms: Sequence[int]) -> dict[int, _Totals]:
-    """Of each term, what was decided about undecided ticks, and apart from it about claims that nobody started."""
-    table = tables.decisions
+def _totals(connection: Connection, terms: Sequence[int], gaps: Sequence[GapView]) -> dict[int, _Totals]:
+    """Of each term, what was decided about undecided ticks: in each gap within it, and otherwise; and apart from them
+    about claims that nobody started."""
+    table, passes = tables.decisions, passes_of(gaps)
     is_late = (table.c.cause == Cause.NOT_STARTED.value).label("is_late")
     rows = connection.execute(
         select(
             table.c.term,
             is_late,
+            passes.c.gap_until,
             func.count(table.c.job_id.distinct()).label("jobs"),
             *(func.sum(table.c[name]).label(name) for name in COUNTED),
         )
+        .select_from(table.outerjoin(passes, is_about(passes)))
         .where(table.c.term.in_(list(terms)))
-        .group_by(table.c.term, is_late)
+        .group_by(table.c.term, is_late, passes.c.gap_until)
     )
     found: dict[int, _Totals] = {}
     for row in rows:
         totals = DecisionTotals(jobs=row.jobs, **{name: int(getattr(row, name)) for name in COUNTED})
         known = found.get(row.term, _NO_TOTALS)
-        found[row.term] = _Totals(known.undecided, totals) if row.is_late else _Totals(totals, known.not_started)
+        if row.is_late:
+            found[row.term] = known._replace(not_started=totals)
+        elif row.gap_until is None:
+            found[row.term] = known._replace(undecided=totals)
+        else:
+            found[row.term] = known._replace(in_gaps={**known.in_gaps, row.gap_until: totals})
     return found
 
 
 class _Totals(NamedTuple):
     undecided: DecisionTotals
     not_started: DecisionTotals
+    in_gaps: Mapping[datetime, DecisionTotals]
 
 
-_NO_TOTALS = _Totals(DecisionTotals(), DecisionTotals())
+_NO_TOTALS = _Totals(DecisionTotals(), DecisionTotals(), {})
 COUNTED = ("missed", "fired", "merged", "skipped", "expired", "held")
 
 
-def read_decisions(connection: Connection, term: int, limit: int) -> tuple[DecisionView, ...]:
-    """What was decided under `term`, by job name and stretch."""
+def read_opened(connection: Connection, takeover: TakeoverView, gap: GapView | None, limit: int) -> TakeoverDetail:
+    """What was decided under the takeover's term, or about one of its gaps; by job name and stretch."""
     table, jobs = tables.decisions, tables.jobs
-    rows = connection.execute(
+    query = (
         select(table, jobs.c.name.label("job"))
         .join(jobs, jobs.c.job_id == table.c.job_id)
-        .where(table.c.term == term)
+        .where(table.c.term == takeover.term)
         .order_by(jobs.c.name_key, table.c.job_id, table.c.after, table.c.cause)
-        .limit(limit)
+        .limit(limit + 1)
     )
-    return tuple(decision_view(row, row.job) for row in rows)
+    if gap is not None:
+        query = query.where(is_about_gap(gap, takeover.gaps))
+    rows = connection.execute(query).all()
+    decisions = tuple(decision_view(row, row.job) for row in rows[:limit])
+    return TakeoverDetail(takeover, decisions, is_whole=len(rows) <= limit, gap=gap)
 
 
 def decision_view(row: Row[Any], job: str) -> DecisionView:

@@ -6,13 +6,20 @@ racers wait for nobody.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from sexton.races import PassShare, RacePass
+from sexton.races import THE_RACE, PassShare, RacePass
 from sexton.store.postgres.connection import PostgresConnection
+from sexton.terms import GAP_EVENT
 
 # In a race term and strategy are read plainly: the cursors' compare-and-set alone decides among racers.
 IS_RACE = "SELECT term = %(term)s AND NOT halted AND strategy = 'race' FROM cluster WHERE id = 1"
+
+# A gap in a term that goes on is an event, written with the pass that ends it: ``read_gaps`` reads them.
+TELL_GAP = "INSERT INTO events (at, actor, action, detail)"
+GAP_TOLD = f"""'{GAP_EVENT}', jsonb_build_object('term', %(term)s::bigint, 'gap_from', %(gap_from)s::text)::text"""
+HAS_GAP = "%(gap_from)s::text IS NOT NULL"
 
 SHARE = """share AS MATERIALIZED (
   SELECT 1 FROM race_pass WHERE id = 1 AND number = %(pass)s AND is_open AND NOT holds
@@ -30,11 +37,15 @@ FROM race_pass p WHERE p.id = 1
 _OPEN = f"""
 WITH before AS MATERIALIZED (
   SELECT coalesce(sum(d.fired), 0)::bigint AS fired FROM decisions d JOIN takeovers t USING (term)
-  WHERE t.gap_until IS NULL AND d.cause = 'takeover')
-UPDATE race_pass p SET number = p.number + 1, is_open = true, fired = before.fired, term = %(term)s,
-  holds = before.fired + %(found)s > %(hold_above)s, opened_at = clock_timestamp()
-FROM before WHERE p.id = 1 AND p.number = %(after)s AND NOT p.is_open AND ({IS_RACE})
-RETURNING p.number, p.is_open, p.fired, p.holds
+  WHERE t.gap_until IS NULL AND d.cause = 'takeover'),
+ opened AS (
+  UPDATE race_pass p SET number = p.number + 1, is_open = true, fired = before.fired, term = %(term)s,
+    holds = before.fired + %(found)s > %(hold_above)s, opened_at = clock_timestamp()
+  FROM before WHERE p.id = 1 AND p.number = %(after)s AND NOT p.is_open AND ({IS_RACE})
+  RETURNING p.number, p.is_open, p.fired, p.holds, p.opened_at),
+ told AS (
+  {TELL_GAP} SELECT o.opened_at, '{THE_RACE}', {GAP_TOLD} FROM opened o WHERE {HAS_GAP})
+SELECT number, is_open, fired, holds FROM opened
 """  # noqa: S608 - the parts are constants
 
 _END = f"""
@@ -63,8 +74,11 @@ class PostgresRaces:
             row = connection.execute(_NEWEST).fetchone()
         return RacePass(*row or (0, False, 0, False))
 
-    def open_pass(self, term: int, after: int, found: int, hold_above: int) -> RacePass | None:
-        values = {"term": term, "after": after, "found": found, "hold_above": hold_above}
+    def open_pass(
+        self, term: int, after: int, found: int, hold_above: int, gap_from: datetime | None = None
+    ) -> RacePass | None:
+        told = None if gap_from is None else gap_from.isoformat()
+        values = {"term": term, "after": after, "found": found, "hold_above": hold_above, "gap_from": told}
         with self._connection.autocommit() as connection:
             row = connection.execute(_OPEN, values).fetchone()
         return None if row is None else RacePass(*row)

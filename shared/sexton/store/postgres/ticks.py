@@ -9,6 +9,7 @@ from sexton.decisions import CommitResult, LatePlan, TickBatch, UnfinishedPass
 from sexton.store.postgres import job_rows, late_claims, tick_commit
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_writes import CHANGES_LOCK
+from sexton.store.postgres.races import GAP_TOLD, HAS_GAP, TELL_GAP
 from sexton.store.protocol import CursorsRead, JobRow, JobsPage, JobsRead, LateJobRow
 
 _RESERVE = f"""
@@ -27,12 +28,19 @@ SELECT p.is_open AND p.holds, CASE WHEN p.is_open THEN p.fired ELSE 0 END
 FROM race_pass p WHERE p.id = 1
 """
 
+# A pass that is noted again, for the answer was lost, was open before: its gap is told already.
 _NOTE = f"""
-WITH {tick_commit.FENCE}
-UPDATE race_pass SET is_open = true, number = number + (NOT is_open)::int, holds = %(holds)s OR (is_open AND holds),
-  fired = CASE WHEN is_open THEN fired ELSE 0 END, term = CASE WHEN is_open THEN term ELSE %(term)s END,
-  opened_at = CASE WHEN is_open THEN opened_at ELSE clock_timestamp() END
-WHERE id = 1 AND {tick_commit.MAY_WRITE}
+WITH {tick_commit.FENCE},
+ before AS MATERIALIZED (SELECT is_open FROM race_pass WHERE id = 1),
+ noted AS (
+  UPDATE race_pass SET is_open = true, number = number + (NOT is_open)::int, holds = %(holds)s OR (is_open AND holds),
+    fired = CASE WHEN is_open THEN fired ELSE 0 END, term = CASE WHEN is_open THEN term ELSE %(term)s END,
+    opened_at = CASE WHEN is_open THEN opened_at ELSE clock_timestamp() END
+  WHERE id = 1 AND {tick_commit.MAY_WRITE} RETURNING opened_at),
+ told AS (
+  {TELL_GAP} SELECT n.opened_at, coalesce(c.leader, 'leader'), {GAP_TOLD}
+  FROM noted n, cluster c, before b WHERE c.id = 1 AND NOT b.is_open AND {HAS_GAP})
+SELECT 1 FROM noted
 """  # noqa: S608 - the parts are constants
 
 # A pass that its leader, or the race, did not live to finish was gone on with by this one: it ends with it.
@@ -98,9 +106,10 @@ class PostgresTicks:
             holds, fired = connection.execute(_UNFINISHED).fetchone() or (False, 0)
         return UnfinishedPass(int(fired), holds)
 
-    def note_pass(self, term: int, *, holds: bool) -> bool:
+    def note_pass(self, term: int, *, holds: bool, gap_from: datetime | None = None) -> bool:
+        values = {"term": term, "holds": holds, "gap_from": gap_from and gap_from.isoformat()}
         with self._connection.autocommit() as connection:
-            return connection.execute(_NOTE, {"term": term, "holds": holds}).rowcount == 1
+            return connection.execute(_NOTE, values).rowcount == 1
 
     def finish_pass(self, term: int, planning: timedelta, jobs: int) -> None:
         values = {"term": term, "planning_ms": planning / timedelta(milliseconds=1), "jobs": jobs}

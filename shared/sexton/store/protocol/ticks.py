@@ -130,10 +130,14 @@ class TickStore(Protocol):
         """What a pass that begins now goes on with; nothing where the last one was finished."""
         ...
 
-    def note_pass(self, term: int, *, holds: bool) -> bool:
+    def note_pass(self, term: int, *, holds: bool, gap_from: datetime | None = None) -> bool:
         """From now on ``unfinished_pass`` tells of the pass of this term, also where no takeover began it: that it
         ``holds``, and what it fires. Ends with ``finish_pass``. False, and nothing is noted, under a stale term or in
-        a halted cluster."""
+        a halted cluster.
+
+        ``gap_from``: since when the leader, which leads on, wrote no claims. With the pass begins the record of the
+        gap, an event that screens read beside the takeovers.
+        """
         ...
 
     def finish_pass(self, term: int, planning: timedelta, jobs: int) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sexton.catch_up import CatchUp
 from sexton.errors import NotFound
 from sexton.hold_views import HoldDetail, HoldView
 from sexton.holds import Pace
 from sexton.store import read_catch_up, read_holds, read_takeovers
 from sexton.store.reading.transaction import ReadTransactions
-from sexton.views import EventView, TakeoverDetail, TakeoverView
+from sexton.views import EventView, GapView, TakeoverDetail, TakeoverView
 
 
 class DecisionReads(ReadTransactions):
@@ -39,14 +41,25 @@ class DecisionReads(ReadTransactions):
         with self._connect() as connection:
             return read_takeovers.read_takeovers(connection, limit)
 
-    def takeover(self, term: int, limit: int = 500) -> TakeoverDetail:
-        """One takeover with its decisions by job. Raises ``NotFound``."""
+    def takeover(self, term: int, limit: int = 500, gap_until: datetime | None = None) -> TakeoverDetail:
+        """One takeover with its decisions by job; with `gap_until` those about its gap that ended then. Raises
+        ``NotFound``."""
         with self._connect() as connection:
             found = read_takeovers.read_takeovers(connection, 1, term)
             if not found:
                 raise NotFound(f"there is no takeover with term {term}", hint="`sexton takeovers` lists them")
-            decisions = read_takeovers.read_decisions(connection, term, limit + 1)
-            return TakeoverDetail(found[0], decisions[:limit], is_whole=len(decisions) <= limit)
+            gap = next((gap for gap in found[0].gaps if gap.gap_until == gap_until), None)
+            if gap is None and gap_until is not None:
+                raise NotFound(
+                    f"term {term} has no gap that ended at {gap_until.isoformat()}",
+                    hint=f"see `sexton takeovers {term}`",
+                )
+            return read_takeovers.read_opened(connection, found[0], gap, limit)
+
+    def opened_takeover(self, takeover: TakeoverView, gap: GapView | None, limit: int = 500) -> TakeoverDetail:
+        """A takeover that was read already, or one of its gaps, with its decisions by job."""
+        with self._connect() as connection:
+            return read_takeovers.read_opened(connection, takeover, gap, limit)
 
     def events_page(
         self, before: int | None = None, limit: int = 50, job: str = "", action: str = ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sexton.races import THE_RACE, PassShare, RacePass
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.terms import record_event
+from sexton.terms import GAP_EVENT
 
 _IS_RACE = "EXISTS (SELECT 1 FROM cluster c WHERE c.id = 1 AND c.term = :term AND NOT c.halted AND c.strategy = 'race')"
 _SHARE = """
@@ -60,11 +61,16 @@ class SqliteRaces:
         with self._connection.snapshot() as connection:
             return _race_pass(connection.execute(_NEWEST).fetchone())
 
-    def open_pass(self, term: int, after: int, found: int, hold_above: int) -> RacePass | None:
+    def open_pass(
+        self, term: int, after: int, found: int, hold_above: int, gap_from: datetime | None = None
+    ) -> RacePass | None:
         with self._connection.transaction() as connection:
             (fired,) = connection.execute(_FIRED_BEFORE).fetchone()
             values = {"fired": fired, "term": term, "found": found, "hold_above": hold_above, "after": after}
-            rows = connection.execute(_OPEN, {**values, "now": self._connection.now_micros()}).fetchall()
+            now = self._connection.now_micros()
+            rows = connection.execute(_OPEN, {**values, "now": now}).fetchall()
+            if rows and gap_from is not None:
+                tell_gap(connection, now, THE_RACE, term, gap_from)
         return _race_pass(rows[0]) if rows else None
 
     def end_pass(self, term: int, number: int) -> bool:
@@ -73,6 +79,11 @@ class SqliteRaces:
                 return False
             connection.execute(_CLOSE, {"term": term, "now": self._connection.now_micros()})
         return True
+
+
+def tell_gap(connection: sqlite3.Connection, now: int, actor: str, term: int, gap_from: datetime) -> None:
+    """Record a gap in a term that goes on, with the pass that ends it: ``read_gaps`` reads it."""
+    record_event(connection, now, actor, GAP_EVENT, {"term": term, "gap_from": gap_from.isoformat()})
 
 
 def is_within(connection: sqlite3.Connection, share: PassShare) -> bool:

@@ -10,6 +10,7 @@ from sexton.store.protocol import Channel, CursorsRead, JobRow, JobsPage, JobsRe
 from sexton.store.sqlite import job_rows, late_claims, tick_commit
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
+from sexton.store.sqlite.races import tell_gap
 from sexton.store.sqlite.terms import record_event
 from sexton.store.tables import from_micros
 
@@ -25,6 +26,8 @@ SELECT p.is_open AND p.holds, CASE WHEN p.is_open THEN p.fired ELSE 0 END
 FROM race_pass p WHERE p.id = 1
 """
 
+# A pass that is noted again, for the answer was lost, was open before: its gap is told already.
+_BEFORE_NOTE = "SELECT p.is_open, coalesce(c.leader, 'leader') FROM race_pass p, cluster c WHERE p.id = 1 AND c.id = 1"
 _NOTE = """
 UPDATE race_pass SET is_open = 1, number = number + (NOT is_open), holds = :holds OR (is_open AND holds),
   fired = CASE WHEN is_open THEN fired ELSE 0 END, term = CASE WHEN is_open THEN term ELSE :term END,
@@ -96,11 +99,15 @@ class SqliteTicks:
             holds, fired = connection.execute(_UNFINISHED).fetchone()
         return UnfinishedPass(int(fired), bool(holds))
 
-    def note_pass(self, term: int, *, holds: bool) -> bool:
+    def note_pass(self, term: int, *, holds: bool, gap_from: datetime | None = None) -> bool:
         with self._connection.transaction() as connection:
             _, may_write = tick_commit.fence(connection, term)
             if may_write:
-                connection.execute(_NOTE, {"term": term, "holds": holds, "now": self._connection.now_micros()})
+                now = self._connection.now_micros()
+                was_open, leader = connection.execute(_BEFORE_NOTE).fetchone()
+                connection.execute(_NOTE, {"term": term, "holds": holds, "now": now})
+                if gap_from is not None and not was_open:
+                    tell_gap(connection, now, leader, term, gap_from)
         return may_write
 
     def finish_pass(self, term: int, planning: timedelta, jobs: int) -> None:
