@@ -30,7 +30,9 @@ LISTINGS = (
     *(("status",), ("cluster",), ("jobs",), ("jobs", "sync-eu"), ("ticks", "minutely-sync"), ("runs",), ("workers",)),
     *(("queues",), ("queues", "list"), ("holds",), ("holds", "list"), ("takeovers",), ("takeovers", "41"), ("alerts",)),
     *(("events",), ("history",), ("cursors", "list"), ("clock",), ("inputs",), ("settings",), ("settings", "list")),
-    *(("next", "--job", "sync-eu"), ("explain", "sync-eu", "last")),
+    *(("next", "--job", "sync-eu"), ("explain", "sync-eu", "last"), ("runs", "minutely-sync", "--calendar")),
+    *(("workers", "show", "worker-1"), ("queues", "show", "gpu"), ("cluster", "sched-2"), ("events", "1")),
+    *(("settings", "show", "horizon"), ("history", "gl-export", "--revision", "1"), ("holds", "show", "1")),
 )
 
 

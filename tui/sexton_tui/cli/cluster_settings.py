@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -13,8 +14,10 @@ from sexton.setting_views import DEFAULT, SettingView
 from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import invocation_of, open_cluster
-from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_rows
+from sexton_tui.cli.listings.printing import print_lines
+from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_record, print_rows
 from sexton_tui.cli.watching import watchable
+from sexton_tui.console.core.records import MEANINGS, setting_lines
 
 settings = typer.Typer(
     help="Read and change the cluster's settings; without a command, list them.",
@@ -78,6 +81,31 @@ def get_setting(ctx: typer.Context, key: KeyArgument, output: OutputOption = Out
         print_json({"key": key, "value": value})
 
 
+@settings.command("show")
+@watchable
+def show_setting(ctx: typer.Context, key: KeyArgument, output: OutputOption = Output.TABLE) -> None:
+    """One setting of the cluster: what it means, what it is, and its changes, newest first."""
+    with open_cluster(ctx, read_only=True) as store:
+        found = {view.key: view for view in store.reads.settings()}
+        if key not in found:
+            _refuse(key, found)
+        changed = [
+            event
+            for event in store.reads.events_page(limit=_EVENTS, action="setting.changed")
+            if event.detail.get("key") == key
+        ]
+        now = store.now()
+    if output is not Output.TABLE:
+        view = {name: getattr(found[key], name) for name in ("key", "value", "default", "source")}
+        by = {"changed_by": found[key].changed_by, "changed_at": found[key].changed_at}
+        print_record({**view, **by, "meaning": MEANINGS.get(key, ""), "changes": changed}, output)
+        return
+    print_lines(setting_lines(found[key], changed, now), coloured=True)
+
+
+_EVENTS = 200  # the newest changes of all settings, among which its own are looked for
+
+
 @settings.command("set")
 def set_setting(
     ctx: typer.Context,
@@ -96,7 +124,11 @@ def set_setting(
 
 def _check_key(key: str) -> None:
     if key not in SETTING_KEYS:
-        raise InvalidSetting(f"there is no setting {key!r}", hint=f"the settings are {', '.join(SETTING_KEYS)}")
+        _refuse(key, SETTING_KEYS)
+
+
+def _refuse(key: str, known: Iterable[str]) -> NoReturn:
+    raise InvalidSetting(f"there is no setting {key!r}", hint=f"the settings are {', '.join(known)}")
 
 
 # The store knows these already; what acts on them comes later, and a setting that does nothing would deceive.

@@ -10,23 +10,29 @@ from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import JobArgument, complete_job
+from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import (
     Column,
     Output,
     OutputOption,
     instant_text,
     print_json,
+    print_record,
     print_rows,
     printable,
 )
 from sexton_tui.cli.plan_text import show_plan
 from sexton_tui.cli.watching import watchable
+from sexton_tui.console.core.job_rows import revision_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sexton.history_views import HistoryEntry
     from sexton.jobfiles.differences import Difference
+    from sexton.store.protocol import Store
+
+LARGEST_REVISION = 2**31 - 1  # what the database's integers hold
 
 _COLUMNS = (
     "at",
@@ -48,6 +54,12 @@ def history(
         str | None, typer.Argument(metavar="[JOB]", help="One job; else all of them.", autocompletion=complete_job)
     ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show each change with its old and new value.")] = False,
+    revision: Annotated[
+        int | None,
+        typer.Option(
+            "--revision", min=1, max=LARGEST_REVISION, metavar="N", help="One revision of a JOB, with all it changed."
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many entries at most.")] = 50,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -55,7 +67,12 @@ def history(
 
     Retired jobs keep their history, and a job that was renamed has it under its new name.
     """
+    if revision is not None and job is None:
+        raise typer.BadParameter("--revision is one of a JOB: name it")
     with open_cluster(ctx, read_only=True) as store:
+        if job is not None and revision is not None:
+            _print_revision(store, job, revision, output)
+            return
         found = store.reads.history(job, limit)
     entries = [(entry, changes_of(entry)) for entry in found.entries]
     if output is Output.TABLE and diff:
@@ -66,6 +83,15 @@ def history(
         print_rows(rows, output, _COLUMNS, empty="No job was ever applied.")
     if output is Output.TABLE and not found.is_whole:
         print(f"... and older ones: --limit {limit * 2} shows more")
+
+
+def _print_revision(store: Store, job: str, revision: int, output: Output) -> None:
+    found = store.reads.opened_revision(job, revision)
+    changes = changes_of(found.entry)
+    if output is not Output.TABLE:
+        print_record({**_row(found.entry, changes, is_table=False), "newest": found.newest}, output)
+        return
+    print_lines(revision_lines(found, changes, store.now()), coloured=True)
 
 
 def changes_of(entry: HistoryEntry) -> tuple[Difference, ...]:

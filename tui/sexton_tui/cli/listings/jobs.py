@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from itertools import count
 from typing import Annotated, Any
 
@@ -11,20 +12,38 @@ import typer
 
 from sexton.claims import State
 from sexton.store.protocol import Store
-from sexton.views import JobFilter, JobView
+from sexton.views import JobFilter, JobOrder, JobView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.listings.options import PAGE, TO_RETRY, OwnerOption, QueueOption, TagOption
+from sexton_tui.cli.listings.printing import is_ascii_output
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import screen_rows, watchable
+from sexton_tui.console.core.words import strip
 
 _COLUMNS = (
     *(Column("job", folds=True), "state", "next", Column("last_run", "last run", gives_way=3, in_seconds=True)),
-    *(Column("outcome", gives_way=2), Column("schedule", gives_way=1, folds=True), Column("timezone", gives_way=4)),
+    *(Column("outcome", gives_way=2), Column("lateness", "late", gives_way=8), Column("took", gives_way=9)),
+    *(
+        Column("signs", "newest runs", gives_way=10),
+        Column("schedule", gives_way=1, folds=True),
+        Column("timezone", gives_way=4),
+    ),
     *(Column("queue", gives_way=5, usual="default"), Column("owner", gives_way=6), Column("tags", gives_way=7)),
 )
 _TABLE_ROWS = 1_000
 _STATES = ("active", "paused", "quarantined")
+
+
+class Sort(StrEnum):
+    """What the list goes by."""
+
+    NAME = "name"
+    STATE = "state"
+    FAILURE = "failure"
+
+
+_ORDERS = {Sort.STATE: JobOrder.STATE, Sort.FAILURE: JobOrder.FAILED}
 
 
 @watchable
@@ -38,6 +57,7 @@ def jobs(
     queue: QueueOption = "",
     owner: OwnerOption = "",
     tag: TagOption = "",
+    sort: Annotated[Sort, typer.Option("--sort", help="name, state, or failure: the newest first.")] = Sort.NAME,
     retired: Annotated[bool, typer.Option("--retired", help="Retired jobs too.")] = False,
     limit: Annotated[
         int | None,
@@ -61,27 +81,35 @@ def jobs(
             return
         which = JobFilter(text=find, state=state, queue=queue, owner=owner, tag=tag, include_retired=retired)
         if output is not Output.TABLE:
-            print_rows(map(_row, _jobs(store, which, limit)), output, _COLUMNS)
+            print_rows(map(_row, _jobs(store, which, sort, limit)), output, _COLUMNS)
             return
-        listed = list(_jobs(store, which, limit or screen_rows(ctx) or _TABLE_ROWS))
-        print_rows(map(_row, listed), output, _COLUMNS, empty="no job; `sexton apply PATH` brings some")
+        listed = list(_jobs(store, which, sort, limit or screen_rows(ctx) or _TABLE_ROWS))
+        rows = [{**_row(one), "signs": _signs(one)} for one in listed]
+        print_rows(rows, output, _COLUMNS, empty="no job; `sexton apply PATH` brings some")
         if (total := store.reads.jobs_page(which, 0, 1).total) > len(listed):
             print(f"showing {len(listed)} of {total}; --limit {total} shows all", file=sys.stderr)
 
 
-def _jobs(store: Store, which: JobFilter, limit: int | None) -> Iterator[JobView]:
+def _jobs(store: Store, which: JobFilter, sort: Sort, limit: int | None) -> Iterator[JobView]:
     """Every job that matches, page by page, up to `limit`."""
     for offset in count(0, PAGE):
         size = PAGE if limit is None else min(PAGE, limit - offset)
-        page = store.reads.jobs_page(which, offset, size)
+        if sort is Sort.NAME:
+            page = store.reads.jobs_page(which, offset, size)
+        else:
+            page = store.reads.job_list(which, _ORDERS[sort], offset, size)
         yield from page.jobs
         reached = offset + len(page.jobs)
         if not page.jobs or reached >= page.total or reached == limit:
             return
 
 
+def _signs(job: JobView) -> str:
+    return strip(job.strip, len(job.strip), ascii_only=is_ascii_output())
+
+
 def _row(job: JobView) -> dict[str, Any]:
-    last = job.last_run
+    last, ran = job.last_run, len(job.strip)
     return {
         "job": job.name,
         "state": job.state,
@@ -90,7 +118,9 @@ def _row(job: JobView) -> dict[str, Any]:
         "last_run": None if last is None else last.finished_at,
         "outcome": None if last is None else TO_RETRY if last.outcome is State.READY else last.outcome,
         "lateness": None if last is None else last.lateness,
+        "took": None if last is None else last.duration,
         "newest_outcomes": job.strip,
+        "success_rate": job.strip.count(State.SUCCEEDED) / ran if ran else None,
         "schedule": job.schedule,
         "timezone": job.timezone,
         "queue": job.queue,

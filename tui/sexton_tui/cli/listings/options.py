@@ -17,6 +17,7 @@ TagOption = Annotated[str, typer.Option("--tag", metavar="TAG", help="Only of jo
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")]
 PAGE = 500
 LARGEST_TERM = 2**63 - 1  # what a database's integers hold
+LARGEST_ID = LARGEST_TERM - 1
 
 TO_RETRY = "to_retry"
 """How a run reads whose claim is ready again: it ended, and another try follows."""

@@ -93,6 +93,7 @@ def status_record(
         "catch_up": overview.catch_up,
         "catch_up_budget": {**json_value(catch_up), "count": catch_up.count},
         "oldest": overview.oldest,
+        "pace": blocks.pace_record(overview),
         "failing": failing,
         "undecided": undecided,
     }

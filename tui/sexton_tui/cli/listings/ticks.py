@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Annotated, Any
 
 import typer
@@ -36,6 +37,7 @@ def ticks(
     job: JobArgument,
     state: Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")] = None,
     before: Annotated[str | None, typer.Option("--before", metavar="T", help="Only ticks before this.")] = None,
+    after: Annotated[str | None, typer.Option("--after", metavar="T", help="Only ticks after this.")] = None,
     upcoming: Annotated[int, typer.Option("--upcoming", min=0, max=1_000, help="So many to come as well.")] = 5,
     limit: LimitOption = 50,
     output: OutputOption = Output.TABLE,
@@ -47,8 +49,11 @@ def ticks(
     """
     states = states_of(state)
     start = None if before is None else parse_instant(before, "--before")
+    end = None if after is None else parse_instant(after, "--after")
     with open_cluster(ctx, read_only=True) as store:
         rows = _rows(store, job, states, start, upcoming, limit)
+        if end is not None:
+            rows = takewhile(lambda row: row["tick"] > end, rows)
         empty = f"no tick of {job} has been decided"
         if states:
             empty = f"no tick of {job} is {' or '.join(sorted(state.word for state in states))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sexton.catch_up import CatchUp, coarse
 from sexton.cluster_views import Overview, QueueView
@@ -58,12 +59,21 @@ def lateness_lines(
 
 def pace_line(overview: Overview, width: int = 80) -> Line:
     """How many ticks start a second, and how often something was decided or written twice in vain."""
-    pace = overview.lateness.a_second or 0.0
-    refused = overview.counters.get("stale_results", 0) + overview.counters.get("stale_commits", 0)
-    lost = overview.counters.get("race_conflicts", 0)
+    record = pace_record(overview)
+    pace, lost, refused = record["ticks_a_second"] or 0.0, record["lost_races"], record["stale_writes_refused"]
     told = f"{pace:.0f}" if pace >= 10 or not pace else f"{pace:.2f}" if pace < 0.1 else f"{pace:.1f}"
     stale = f"{count(refused)} stale" + (" writes refused" if width >= _WIDE else "")
     return line(f"{told} ticks/s", (f"  {count(lost)} lost races  {stale}", DIM))
+
+
+def pace_record(overview: Overview) -> dict[str, Any]:
+    """The same as values; ticks a second of the last 5 minutes, the counts of all time."""
+    counters = overview.counters
+    return {
+        "ticks_a_second": overview.lateness.a_second,
+        "lost_races": counters.get("race_conflicts", 0),
+        "stale_writes_refused": counters.get("stale_results", 0) + counters.get("stale_commits", 0),
+    }
 
 
 def work_lines(
