@@ -63,7 +63,7 @@ def becomes(candidate: ZooKeeperCandidate, *wanted: Standing) -> Standing:
     seen = eventually(
         lambda: [standing for standing in [candidate.standing()] if standing in wanted],
         within=LONG,
-        what=f"the candidate stands {' or '.join(wanted)}: {candidate.describe()}",
+        what=lambda: f"the candidate stands {' or '.join(wanted)}: {candidate.describe()}",
     )
     return seen[0]
 
@@ -76,7 +76,7 @@ def elected_again(candidate: ZooKeeperCandidate) -> None:
             candidate.campaign()
         return candidate.standing() is Standing.ELECTED and candidate.confirm()
 
-    eventually(is_confirmed, within=LONG, what=f"elected and confirmed: {candidate.describe()}")
+    eventually(is_confirmed, within=LONG, what=lambda: f"elected and confirmed: {candidate.describe()}")
 
 
 def says(candidate: ZooKeeperCandidate, words: str) -> str:
@@ -84,7 +84,7 @@ def says(candidate: ZooKeeperCandidate, words: str) -> str:
     return eventually(
         lambda: status if words in (status := candidate.describe()) else "",
         within=LONG,
-        what=f"its status says {words!r}: {candidate.describe()}",
+        what=lambda: f"its status says {words!r}: {candidate.describe()}",
     )
 
 

@@ -17,12 +17,15 @@ class NeverHappenedError(AssertionError):
     """What a test waited for did not become true in time."""
 
 
-def eventually(predicate: Callable[[], T], within: float, what: str, *, every: float = POLL_SECONDS) -> T:
+def eventually(
+    predicate: Callable[[], T], within: float, what: str | Callable[[], str], *, every: float = POLL_SECONDS
+) -> T:
     """Return the first truthy answer of `predicate`, asked `every` so many seconds for `within` seconds.
 
-    Raises NeverHappenedError, which names `what` and the last answer, once the time is over. The predicate is asked at
-    least once, and once more after the time is over, so that a stall of the test itself fails nothing.
-    Exceptions of the predicate are not caught: one that means "not yet" is the predicate's to turn into False.
+    Raises NeverHappenedError, which names `what` (asked then, where it is a call) and the last answer, once the time is
+    over. The predicate is asked at least once, and once more after the time is over, so that a stall of the test itself
+    fails nothing. Exceptions of the predicate are not caught: one that means "not yet" is the predicate's to turn into
+    False.
     """
     deadline = time.monotonic() + within
     while True:
@@ -31,7 +34,8 @@ def eventually(predicate: Callable[[], T], within: float, what: str, *, every: f
         if answer:
             return answer
         if is_last:
-            raise NeverHappenedError(f"not within {within:g} s: {what} (last answer: {answer!r})")
+            said = what if isinstance(what, str) else what()
+            raise NeverHappenedError(f"not within {within:g} s: {said} (last answer: {answer!r})")
         time.sleep(every)
 
 
