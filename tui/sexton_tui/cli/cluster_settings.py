@@ -15,7 +15,7 @@ from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text
 from sexton_tui.actor import actor
 from sexton_tui.cli.invocation import invocation_of, open_cluster
 from sexton_tui.cli.listings.printing import print_lines
-from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_json, print_record, print_rows
+from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_record, print_rows
 from sexton_tui.cli.watching import watchable
 from sexton_tui.console.core.records import MEANINGS, setting_lines
 
@@ -78,7 +78,7 @@ def get_setting(ctx: typer.Context, key: KeyArgument, output: OutputOption = Out
     if output is Output.TABLE:
         print(value)
     else:
-        print_json({"key": key, "value": value})
+        print_record({"key": key, "value": value}, output)
 
 
 @settings.command("show")
