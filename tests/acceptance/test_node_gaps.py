@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from sexton.store.protocol import ChangeKind, JobChange
 from sexton.store.tables import from_micros
 from sexton.views import GapView
+from sexton_tui.cli.main import run
+from tests.support.ledgers import make_ledger
 from tests.support.virtual_nodes import TWO, VirtualCluster, cron_job
 
 SECOND = timedelta(seconds=1)
@@ -50,6 +54,33 @@ def test_a_leader_frozen_for_longer_than_the_horizon_leads_on_and_its_gap_is_tol
     assert takeover.totals.missed == 0
     opened = cluster.store.reads.takeover(1, gap_until=gap.gap_until)
     assert [decision.job for decision in opened.decisions] == ["export", "sync"]
+
+
+def test_the_command_line_tells_a_gap_between_the_terms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    make_ledger(url)
+    cluster = VirtualCluster(START, url)
+    cluster.apply(cron_job("sync", "* * * * *"))
+    leader = cluster.node("one")
+    cluster.run(10)
+    leader.is_alive = False
+    cluster.run(720)
+    leader.is_alive = True
+    cluster.run(5)
+    cluster.close()
+
+    def said(*command: str) -> str:
+        assert run(["takeovers", *command, "--database", url]) == 0
+        return capsys.readouterr().out
+
+    capsys.readouterr()  # what the node logged
+    header, gap, term = said().splitlines()
+    assert gap.split()[:2] == term.split()[:2] == ["1", "one"]
+    columns = [header.index(name) for name in ("taken_at", "ended_by", "gap ")]
+    assert [gap[column:].split("  ")[0] for column in columns] == ["2026-03-02T01:50:10Z", "same leader", "12m"]
+    ((told,),) = [record["gaps"] for record in json.loads(said("--output", "json"))]
+    assert (told["node"], told["gap"], told["missed"], told["merged"]) == ("one", 720.0, 11, 10)
+    assert "later, a gap of 12m00s from" in said("1")
 
 
 def test_a_job_that_comes_late_by_itself_is_no_gap(cluster: VirtualCluster) -> None:

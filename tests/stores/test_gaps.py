@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -78,6 +79,19 @@ def test_gaps_stand_with_their_own_term(store: Store) -> None:
     found = [gap for takeover in store.reads.takeovers() for gap in takeover.gaps]
     assert [(gap.term, gap.node, gap.totals.held) for gap in found] == [(2, "n2", 2), (1, "n1", 1)]
     assert store.reads.takeover(1).takeover.gaps == (found[1],)
+
+
+def test_what_was_read_of_a_term_that_was_over_is_not_summed_again(store: Store) -> None:
+    (job,) = create(store, definition("a"))
+    for node in ("n1", "n2"):
+        term = lead(store, node)
+        decide(store, term, [job], Cause.TAKEOVER, missed=1, fired=1)
+        store.ticks.finish_pass(term, SECOND, 1)
+    newest, over = store.reads.takeovers()
+    doctored = [replace(one, totals=DecisionTotals(missed=77)) for one in (newest, over)]
+    assert store.reads.takeovers(20, doctored) == (newest, doctored[1])
+    lead(store, "n3")
+    assert store.reads.takeovers(20, doctored)[1].totals == newest.totals  # it went on when it was read
 
 
 def test_a_gap_is_told_once_however_often_its_pass_is_noted_and_never_by_a_stale_leader(store: Store) -> None:

@@ -20,7 +20,7 @@ from sexton.terms import GAP_EVENT
 from sexton.views import GapView
 
 MOST_GAPS = 100
-_EVENTS_LOOKED_AT = 10_000  # of the newest that are about no job: a handful a day, and one for each gap
+_EVENTS_LOOKED_AT = 5_000  # of the newest that are about no job: a handful a day, and one for each gap
 _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _CAUSES = (Cause.LATE_LEADER.value, Cause.RACE.value)
 

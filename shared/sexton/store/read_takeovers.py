@@ -17,8 +17,13 @@ from sexton.terms import ElectedBy, EndedBy
 from sexton.views import DecisionTotals, DecisionView, EventView, GapView, TakeoverDetail, TakeoverView
 
 
-def read_takeovers(connection: Connection, limit: int, term: int | None = None) -> tuple[TakeoverView, ...]:
-    """The newest takeovers, or the one of `term`; newest first, with their gaps and the sums of their decisions."""
+def read_takeovers(
+    connection: Connection, limit: int, term: int | None = None, known: Sequence[TakeoverView] = ()
+) -> tuple[TakeoverView, ...]:
+    """The newest takeovers, or the one of `term`; newest first, with their gaps and the sums of their decisions.
+
+    Gaps and sums of a term that was over when it was read before, as one of `known`, are taken from there.
+    """
     table = tables.takeovers
     query = select(table).order_by(table.c.term.desc()).limit(limit)
     if term is not None:
@@ -27,11 +32,16 @@ def read_takeovers(connection: Connection, limit: int, term: int | None = None) 
     if not rows:
         return ()
     newer = None if term is None else _next_takeover(connection, term)
-    gaps = read_gaps(connection, rows[-1].taken_at, None if newer is None else newer.taken_at)
-    totals = _totals(connection, [row.term for row in rows], gaps)
+    summed = {one.term: one for one in known if one.until is not None and one.term < rows[0].term}
+    to_sum = [row for row in rows if row.term not in summed]
+    gaps = read_gaps(connection, to_sum[-1].taken_at, None if newer is None else newer.taken_at)
+    totals = _totals(connection, [row.term for row in to_sum], gaps)
     views = []
     for row in rows:
-        views.append(_takeover(row, newer, totals.get(row.term, _NO_TOTALS), gaps))
+        view = _takeover(row, newer, totals.get(row.term, _NO_TOTALS), gaps)
+        if before := summed.get(row.term):
+            view = replace(view, totals=before.totals, not_started=before.not_started, gaps=before.gaps)
+        views.append(view)
         newer = row
     return tuple(views)
 

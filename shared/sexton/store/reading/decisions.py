@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sexton.catch_up import CatchUp
@@ -36,10 +37,13 @@ class DecisionReads(ReadTransactions):
         with self._connect() as connection:
             return read_holds.read_hold(connection, self._now(connection), proposal_id)
 
-    def takeovers(self, limit: int = 20) -> tuple[TakeoverView, ...]:
-        """The newest takeovers with the sums of their decisions, newest first."""
+    def takeovers(self, limit: int = 20, known: Sequence[TakeoverView] = ()) -> tuple[TakeoverView, ...]:
+        """The newest takeovers with the sums of their decisions, newest first.
+
+        `known`: as they were read before. A term that was over then decides no more: it is not summed again.
+        """
         with self._connect() as connection:
-            return read_takeovers.read_takeovers(connection, limit)
+            return read_takeovers.read_takeovers(connection, limit, known=known)
 
     def takeover(self, term: int, limit: int = 500, gap_until: datetime | None = None) -> TakeoverDetail:
         """One takeover with its decisions by job; with `gap_until` those about its gap that ended then. Raises

@@ -1,13 +1,18 @@
-"""``sexton takeovers [TERM]``: each takeover, its gap, and what it decided about the ticks in it."""
+"""``sexton takeovers [TERM]``: each takeover, its gap, and what it decided about the ticks in it; and the gaps that the
+same leader ended.
+
+In the table a gap within a term is a row of its own, above the term's; in JSON it is among the term's ``gaps``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
 
-from sexton.views import DecisionView, TakeoverView
+from sexton.views import DecisionTotals, DecisionView, GapView, TakeoverView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import LARGEST_TERM, LimitOption
 from sexton_tui.cli.listings.preview import show_preview
@@ -15,6 +20,7 @@ from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.cli.watching import watchable
 from sexton_tui.console.core.details import takeover_lines
+from sexton_tui.console.core.tables import gap_ended_by
 
 _COLUMNS: tuple[Column | str, ...] = (
     *(Column("term", align="right"), Column("node", folds=True), Column("taken_at", in_seconds=True)),
@@ -42,7 +48,11 @@ def takeovers(
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List takeovers, newest first; with a TERM, what that one decided, job by job, and why.
+    """List takeovers and gaps, newest first; with a TERM, what that one decided, job by job, and why.
+
+    A gap in which nobody took over, as its leader was frozen or without its database, has a row of its own: `taken_at`
+    is then when it began, `until` when the same leader ended it.
+
 
     `missed` to `held` count ticks that nobody had decided; `not_started`: ticks claimed in that term that no worker
     took in time.
@@ -54,7 +64,8 @@ def takeovers(
         return
     with open_cluster(ctx, read_only=True) as store:
         if term is None:
-            rows = [_row(takeover) for takeover in store.reads.takeovers(limit)]
+            found = store.reads.takeovers(limit)
+            rows = [_row(one) for one in found] if output is not Output.TABLE else list(_table_rows(found))
             print_rows(rows, output, _COLUMNS, empty="nobody has led this cluster yet")
             return
         detail = store.reads.takeover(term, max(limit, 500))
@@ -70,16 +81,39 @@ def takeovers(
 
 def _row(takeover: TakeoverView) -> dict[str, Any]:
     row = {field.name: getattr(takeover, field.name) for field in dataclasses.fields(takeover)}
-    totals, late = row.pop("totals"), row.pop("not_started")
-    counts = {field.name: getattr(totals, field.name) for field in dataclasses.fields(totals)}
+    totals, late, gaps = row.pop("totals"), row.pop("not_started"), row.pop("gaps")
     return {
         **row,
         "gap": takeover.gap,
-        **counts,
+        **_counts(totals),
         "jobs": takeover.jobs,
-        "jobs_decided": counts["jobs"],
         "not_started": late.missed,
+        "gaps": [_gap_record(gap) for gap in gaps],
     }
+
+
+def _table_rows(found: Sequence[TakeoverView]) -> Iterator[dict[str, Any]]:
+    for takeover in found:
+        yield from (_gap_row(gap) for gap in takeover.gaps)
+        yield _row(takeover)
+
+
+def _gap_record(gap: GapView) -> dict[str, Any]:
+    return {"node": gap.node, "gap_from": gap.gap_from, "gap_until": gap.gap_until, "gap": gap.gap} | _counts(
+        gap.totals
+    )
+
+
+def _gap_row(gap: GapView) -> dict[str, Any]:
+    """The gap in the columns of a takeover."""
+    times = {"taken_at": gap.gap_from, "until": gap.gap_until, "ended_by": gap_ended_by(gap), "gap": gap.gap}
+    ended = {"predecessor": gap.node, "predecessor_ended": "wrote nothing", "not_started": 0}
+    return {"term": gap.term, "node": gap.node, **times, **ended, **_counts(gap.totals)}
+
+
+def _counts(totals: DecisionTotals) -> dict[str, int]:
+    counts = dataclasses.asdict(totals)
+    return {"jobs_decided": counts.pop("jobs"), **counts}
 
 
 def _decision_row(decision: DecisionView) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from datetime import datetime
 from sexton.claims import Overlap, State
 from sexton.job_rules import QUEUE_LIMIT, Limits
 from sexton.jobs import JobDefinition
+from sexton.races import THE_RACE
 from sexton.secret_texts import shown_text
 from sexton.settings import format_duration
 from sexton.sizes import size_text
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.terms import EndedBy
-from sexton.views import ClaimView, TakeoverDetail
+from sexton.views import ClaimView, GapView, TakeoverDetail
 from sexton_tui.console.core.lines import DIM, STRONG, WARN, Line, line
 from sexton_tui.console.core.overview import decided_words, gap_words
 from sexton_tui.console.core.words import duration, instant, late_words, plural, state_style
@@ -81,7 +82,10 @@ def _target_words(target: Target) -> str:
 
 
 def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
-    """The head of an opened takeover: who followed whom, the gap, and what was decided in all."""
+    """The head of an opened takeover, or of a gap within its term: who followed whom, the gap, and what was decided in
+    all."""
+    if detail.gap is not None:
+        return [*_gap_lines(detail.gap, now), *_not_whole(detail)]
     takeover = detail.takeover
     totals = takeover.totals
     before = takeover.predecessor or "nobody"
@@ -114,6 +118,29 @@ def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
         lines.append(line("no tick was missed: claims had been written ahead"))
     if (late := takeover.not_started).missed:
         lines.append(line(f"later, claimed but not started: {plural(late.jobs, 'job')}, {decided_words(late)}"))
-    if not detail.is_whole:
-        lines.append(line((f"only the first {len(detail.decisions)} decisions are shown", WARN)))
-    return lines
+    for gap in takeover.gaps[:_GAPS_TOLD]:
+        stretch = f"{instant(gap.gap_from, now)} to {instant(gap.gap_until, now)}"
+        told = f"later, a gap of {duration(gap.gap)} from {stretch}, same term: {decided_words(gap.totals)}"
+        lines.append(line((told, WARN)))
+    if (more := len(takeover.gaps) - _GAPS_TOLD) > 0:
+        lines.append(line((f"and {plural(more, 'gap')} before", WARN)))
+    return [*lines, *_not_whole(detail)]
+
+
+_GAPS_TOLD = 3
+
+
+def _gap_lines(gap: GapView, now: datetime) -> list[Line]:
+    stretch = f"from {instant(gap.gap_from, now)} to {instant(gap.gap_until, now)}"
+    ended = "and the race went on" if gap.node == THE_RACE else "and led on in its term"
+    return [
+        line((f"term {gap.term}: {gap.node}", STRONG), f" wrote no claims {stretch}, {ended}"),
+        line(("gap ", DIM), duration(gap.gap), ("  frozen, without its database, or halted", DIM)),
+        line(f"{plural(gap.totals.jobs, 'job')}, {decided_words(gap.totals)}"),
+    ]
+
+
+def _not_whole(detail: TakeoverDetail) -> list[Line]:
+    if detail.is_whole:
+        return []
+    return [line((f"only the first {len(detail.decisions)} decisions are shown", WARN))]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from sexton.catch_up import CatchUp, coarse
 from sexton.cluster_views import Overview, QueueView
 from sexton.settings import settings_from_rows
-from sexton.views import ClaimView, DecisionTotals, RunView, TakeoverView
+from sexton.views import ClaimView, DecisionTotals, GapView, RunView, TakeoverView
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.lines import BAD, DIM, PLAIN, STRONG, WARN, Line, Part, line
 from sexton_tui.console.core.needs import WORKER_SILENCE, Need
@@ -198,6 +199,7 @@ def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview) -> lis
     """The newest takeovers, one line each."""
     lines = []
     for takeover in takeovers:
+        lines += [gap_line(gap, overview.now) for gap in takeover.gaps]
         totals = takeover.totals
         decided = decided_words(totals) if totals.missed else "nothing missed"
         lines.append(
@@ -208,4 +210,14 @@ def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview) -> lis
                 decided,
             )
         )
-    return lines or [line(("no takeover yet", DIM))]
+    return lines[: max(len(takeovers), 1)] or [line(("no takeover yet", DIM))]
+
+
+def gap_line(gap: GapView, now: datetime) -> Line:
+    """A gap within a term, which goes on."""
+    return line(
+        (f"{gap.term:>5}  ", STRONG),
+        f"{gap.node}  {instant(gap.gap_until, now)}",
+        (f"  gap {duration(gap.gap)}, led on  ", WARN),
+        decided_words(gap.totals),
+    )

@@ -49,9 +49,11 @@ class OfProposal:
 
 @dataclass(frozen=True, slots=True)
 class OfTakeover:
-    """A term, and what its leader decided about what it found undecided."""
+    """A term, and what its leader decided about what it found undecided; with ``gap_until`` what it decided about the
+    gap within its term that ended then."""
 
     term: int
+    gap_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +142,8 @@ def crumb(subject: Subject) -> str:
             return f"revision {revision}"
         case OfProposal(job, proposal_id):
             return f"proposal {proposal_id} of {job}"
-        case OfTakeover(term):
-            return f"term {term}"
+        case OfTakeover(term, gap_until):
+            return f"term {term}" if gap_until is None else f"term {term}, gap to {gap_until:%Y-%m-%d %H:%M:%S} UTC"
         case OfWorker(worker):
             return f"worker {worker}"
         case OfNode(node):

@@ -11,7 +11,17 @@ from rich.cells import cell_len
 from sexton.claims import State
 from sexton.cluster_views import QueueView, WorkerView
 from sexton.hold_views import HoldView
-from sexton.views import ClaimView, DecisionView, EventView, JobView, RunView, TakeoverView
+from sexton.races import THE_RACE
+from sexton.views import (
+    ClaimView,
+    DecisionTotals,
+    DecisionView,
+    EventView,
+    GapView,
+    JobView,
+    RunView,
+    TakeoverView,
+)
 from sexton_tui.console.core.lines import BAD, DIM, GOOD, PLAIN, STRONG, WARN, Part, Row, row
 from sexton_tui.console.core.needs import WORKER_SILENCE
 from sexton_tui.console.core.overview import gap_words
@@ -24,6 +34,7 @@ from sexton_tui.console.core.subjects import (
     OfRun,
     OfTakeover,
     OfWorker,
+    Subject,
 )
 from sexton_tui.console.core.words import count, duration, instant, late_words, since_words, state_style, strip
 
@@ -43,9 +54,30 @@ RUNNING = "running "  # how the key of a run that goes on begins; a token follow
 _WORKER_STYLES = {"stopped": DIM, "silent": BAD, "drains": WARN, "drained": DIM, "serves": GOOD}
 
 
+def takeover_rows(takeovers: Sequence[TakeoverView], now: datetime) -> list[Row]:
+    """Each term, and above it the gaps within it, newest first."""
+    return [
+        made
+        for takeover in takeovers
+        for made in (*(gap_row(gap, now) for gap in takeover.gaps), takeover_row(takeover, now))
+    ]
+
+
+def chosen_takeover(
+    takeovers: Sequence[TakeoverView], selected: Subject | None
+) -> tuple[TakeoverView, GapView | None] | None:
+    """The takeover or the gap within it that is selected; where it is not there any more, that of the first row."""
+    every = [(takeover, gap) for takeover in takeovers for gap in (*takeover.gaps, None)]
+    of = (one for one in every if selected == _of(*one))
+    return next(of, next(iter(every), None))
+
+
+def _of(takeover: TakeoverView, gap: GapView | None) -> OfTakeover:
+    return OfTakeover(takeover.term, None if gap is None else gap.gap_until)
+
+
 def takeover_row(takeover: TakeoverView, now: datetime) -> Row:
     totals = takeover.totals
-    style = STRONG if totals.missed else PLAIN
     return row(
         str(takeover.term),
         str(takeover.term),
@@ -54,13 +86,39 @@ def takeover_row(takeover: TakeoverView, now: datetime) -> Row:
         "now" if takeover.until is None else instant(takeover.until, now),
         "-" if takeover.ended_by is None else takeover.ended_by.value,
         (gap_words(takeover), WARN if totals.missed else PLAIN),
-        (count(totals.missed), style),
+        *_counts(totals),
+        about=OfTakeover(takeover.term),
+    )
+
+
+def gap_row(gap: GapView, now: datetime) -> Row:
+    """A gap within a term: from when until when nobody wrote claims, and that the same leader ended it."""
+    return row(
+        f"{gap.term}/{gap.gap_until.isoformat()}",
+        str(gap.term),
+        gap.node,
+        instant(gap.gap_from, now),
+        instant(gap.gap_until, now),
+        (gap_ended_by(gap), WARN),
+        (duration(gap.gap), WARN),
+        *_counts(gap.totals),
+        about=OfTakeover(gap.term, gap.gap_until),
+    )
+
+
+def gap_ended_by(gap: GapView) -> str:
+    """``same leader``, as a takeover's end is told."""
+    return "same race" if gap.node == THE_RACE else "same leader"
+
+
+def _counts(totals: DecisionTotals) -> tuple[Part, ...]:
+    return (
+        (count(totals.missed), STRONG if totals.missed else PLAIN),
         count(totals.fired),
         count(totals.merged),
         count(totals.skipped),
         (count(totals.expired), BAD if totals.expired else PLAIN),
         (count(totals.held), WARN if totals.held else PLAIN),
-        about=OfTakeover(takeover.term),
     )
 
 

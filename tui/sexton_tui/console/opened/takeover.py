@@ -1,4 +1,4 @@
-"""A takeover, opened: its gap, and what its leader decided, job by job."""
+"""A takeover, opened, or a gap within its term: how long it was, and what its leader decided, job by job."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class TakeoverScreen(ListingScreen):
 
     def __init__(self, takeover: OfTakeover, *, ascii_only: bool = False) -> None:
         super().__init__(takeover, ascii_only=ascii_only)
-        self._term = takeover.term
+        self._takeover = takeover
 
     def request(self) -> Request:
-        term = self._term
-        return lambda store: store.reads.takeover(term, _DECISIONS)
+        asked = self._takeover
+        return lambda store: store.reads.takeover(asked.term, _DECISIONS, asked.gap_until)
 
     def show(self, shown: Shown, data: TakeoverDetail) -> None:
         self.show_head(details.takeover_lines(data, shown.now))

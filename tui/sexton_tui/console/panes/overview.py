@@ -54,7 +54,7 @@ def _read(store: Store, known: _OverviewData) -> _OverviewData:
         alerts = store.alerts.listed(ALERTS_COUNTED, only_open=True)
         found = replace(found, alerts=alerts)
     if part == 2 or is_first:
-        found = replace(found, takeovers=reads.takeovers(6))
+        found = replace(found, takeovers=reads.takeovers(6, known.takeovers))
     if part == 3 or is_first:
         found = replace(found, catch_up=reads.catch_up())
     return found

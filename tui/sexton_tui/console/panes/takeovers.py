@@ -1,4 +1,4 @@
-"""Every term with its gap; the one under the cursor opens into its decisions, below."""
+"""Every term with its gap, and the gaps within it; what is under the cursor opens into its decisions, below."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from sexton_tui.console.widgets.table import RowTable
 
 
 class TakeoversPane(Pane):
-    """Every term with its gap; the one under the cursor opens into its decisions, below."""
+    """Every term with its gap, and the gaps within it; what is under the cursor opens into its decisions, below."""
+
+    def __init__(self, *, id: str, ascii_only: bool) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, ascii_only=ascii_only)
+        self._known: tuple[TakeoverView, ...] = ()
 
     def compose(self) -> ComposeResult:
         self.table = RowTable(
@@ -29,20 +33,20 @@ class TakeoversPane(Pane):
 
     def request(self) -> Request:
         table = self.table
-        selected = None if table is None or table.cursor_row == 0 else table.selected  # the first row: the newest
+        selected = None if table is None or table.cursor_row == 0 else table.about  # the first row: the newest
+        known = self._known
 
         def read(store: Store) -> tuple[tuple[TakeoverView, ...], TakeoverDetail | None]:
-            takeovers = store.reads.takeovers(100)
-            known = [str(takeover.term) for takeover in takeovers]
-            term = selected if selected in known else next(iter(known), None)
-            return takeovers, None if term is None else store.reads.takeover(int(term), 200)
+            takeovers = store.reads.takeovers(100, known)
+            found = tables.chosen_takeover(takeovers, selected)
+            return takeovers, None if found is None else store.reads.opened_takeover(*found, 200)
 
         return read
 
     def show(self, shown: Shown, data: tuple[tuple[TakeoverView, ...], TakeoverDetail | None]) -> None:
         takeovers, detail = data
-        now = shown.now
-        self.show_rows([tables.takeover_row(takeover, now) for takeover in takeovers])
+        self._known, now = takeovers, shown.now
+        self.show_rows(tables.takeover_rows(takeovers, now))
         head = self.query_one("#takeover-head", Static)
         if detail is None:
             head.update(content_of([line(("no takeover yet", DIM))]))
