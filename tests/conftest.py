@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from sexton.store.schema import upgrade
 from tests.support.ensemble import ZooKeeperEnsemble
-from tests.support.ledgers import copy_ledger
+from tests.support.kept_ledgers import KeptLedgers
 from tests.support.order_of_files import ordered
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.processes import ProcessGroup
@@ -104,12 +104,17 @@ def migrated_template(postgres_server: PostgresServer) -> str:
     return "sexton_template"
 
 
+@pytest.fixture(scope="session")
+def kept_ledgers(postgres_server: PostgresServer, migrated_template: str) -> KeptLedgers:
+    """Lends PostgreSQL databases with an empty ledger."""
+    return KeptLedgers(postgres_server, migrated_template)
+
+
 @pytest.fixture
-def postgres_ledger(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
-    """The url of a fresh PostgreSQL database with an empty ledger."""
-    url = copy_ledger(postgres_server, migrated_template)
-    yield url
-    postgres_server.drop_database(url)
+def postgres_ledger(kept_ledgers: KeptLedgers) -> Iterator[str]:
+    """The url of a PostgreSQL database with an empty ledger, of this test alone."""
+    with kept_ledgers.lent() as url:
+        yield url
 
 
 @pytest.fixture

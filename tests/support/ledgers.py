@@ -13,6 +13,7 @@ import uuid
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -44,10 +45,15 @@ def copy_ledger(server: PostgresServer, template: str) -> str:
     """Make a database with an empty ledger, a copy of the template, and return its url; who calls drops it."""
     url = server.create_database(template=template)
     with psycopg.connect(server.conninfo(url.rpartition("/")[2])) as connection:
-        connection.execute("UPDATE cluster SET cluster_id = %s", (uuid.uuid4().hex,))
-        connection.execute("UPDATE heartbeat SET at = clock_timestamp()")
-        connection.execute("UPDATE budget SET next_at = clock_timestamp()")
+        make_own(connection)
     return url
+
+
+def make_own(connection: psycopg.Connection[Any]) -> None:
+    """Have a copied PostgreSQL ledger be a cluster of its own, as of now."""
+    connection.execute("UPDATE cluster SET cluster_id = %s", (uuid.uuid4().hex,))
+    connection.execute("UPDATE heartbeat SET at = clock_timestamp()")
+    connection.execute("UPDATE budget SET next_at = clock_timestamp()")
 
 
 @cache
