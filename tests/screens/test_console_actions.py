@@ -75,7 +75,9 @@ def test_a_trigger_is_confirmed_and_writes_one_manual_claim(seeded: Scene) -> No
         await sees(pilot, app, "sync-eu is triggered")
         assert [row.job_id for row in seeded.rows(manual)] == [5]
         await to_job(pilot, app, "backup-db")
-        await pilot.press("t", "y")
+        await pilot.press("t")
+        await sees(pilot, app, "Run backup-db once, now?")
+        await pilot.press("y")
         await sees(pilot, app, "stays")
 
     play(seeded.console(), act)
@@ -159,7 +161,9 @@ def test_a_clock_that_jumped_is_accepted_only_after_a_yes(seeded: Scene) -> None
         await pilot.press("n")
         await until(pilot, lambda: app.screen is app.main, "the question is gone")
         assert seeded.rows(accepts)[0].clock_accepts == before
-        await pilot.press("C", "y")
+        await pilot.press("C")
+        await sees(pilot, app, "Take the database's clock for the truth?")
+        await pilot.press("y")
         await sees(pilot, app, "the database's clock is accepted")
         assert seeded.rows(accepts)[0].clock_accepts == before + 1
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -20,7 +19,7 @@ from textual.events import Resize
 from textual.filter import LineFilter
 from textual.widgets import ContentSwitcher, Static
 
-from sexton.errors import InvalidInput, Refused
+from sexton.errors import Refused
 from sexton_tui.console.ascii_filter import AsciiFilter
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.lines import line
@@ -31,6 +30,7 @@ from sexton_tui.console.opened.help import HelpScreen
 from sexton_tui.console.opened.opening import screen_for
 from sexton_tui.console.opened.screen import OpenedScreen
 from sexton_tui.console.operating import OPERATING_BINDINGS
+from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.palette import SextonCommands
 from sexton_tui.console.panes import PANE_TYPES
@@ -183,7 +183,7 @@ class SextonConsole(Polling):
 
     def action_pane(self, name: str) -> None:
         while len(self.screen_stack) > 1:
-            self.pop_screen()
+            self.screen.dismiss(None)
         self._choose(name)
 
     def action_help(self) -> None:
@@ -214,13 +214,13 @@ class SextonConsole(Polling):
         self.view.widen()
         self._offer_anew()
 
-    @work
+    @asks
     async def action_find(self) -> None:
         view = self.view
         if view.is_findable:
             await self._ask_view(view.find_question, view.find, "empty: all", view.find_by)
 
-    @work
+    @asks
     async def action_jump(self) -> None:
         view = self.view
         if view.is_in_time and self._overview is not None:
@@ -230,19 +230,8 @@ class SextonConsole(Polling):
 
     async def _ask_view(self, question: str, value: str, empty: str, take: Callable[[str], None]) -> None:
         """Ask for a line until the view can do with it."""
-        about = ""
-        while (
-            text := await self.push_screen_wait(
-                AskLine(question, value=value, required=False, empty=empty, about=about)
-            )
-        ) is not None:
-            try:
-                take(text)
-            except InvalidInput as error:
-                about, value = str(error), text
-            else:
-                break
-        self._offer_anew()
+        if await self.ask(AskLine(question, value=value, required=False, empty=empty, take=take)) is not None:
+            self._offer_anew()
 
     def _offer_anew(self) -> None:
         self._offered = None

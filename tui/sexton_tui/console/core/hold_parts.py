@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sexton.hold_views import HoldDetail
 from sexton.holds import ALL, HeldTick, Part
-from sexton_tui.console.core.hold_words import count_text
+from sexton_tui.console.core.hold_words import part_text
 from sexton_tui.console.core.typed_instants import parse_range
 from sexton_tui.console.core.words import instant
 
@@ -38,8 +38,6 @@ def would_run_words(found: HoldDetail, ticks: Sequence[HeldTick], now: datetime)
         spread += f" to {instant(starts[-1], now)}"
     if found.hold.is_paused:
         spread = "once the job is resumed"
-    rest = found.hold.count - len(ticks)
-    others = f"; the other {rest:,} would be rejected" if rest else ""
     first, last = ticks[0].scheduled_at, ticks[-1].scheduled_at
     span = instant(first, now) if first == last else f"{instant(first, now)} to {instant(last, now)}"
-    return f"{count_text(len(ticks))} ({span}) would run, starting {spread}{others}"
+    return f"{part_text(found.hold, len(ticks))}: {span}, starting {spread}"

@@ -55,6 +55,12 @@ def approval_text(found: HoldDetail, ticks: Sequence[HeldTick]) -> str:
     )
 
 
+def part_text(hold: HoldView, chosen: int) -> str:
+    """What approving so many of a proposal's ticks means for all of them; empty where it is none."""
+    rest = hold.count - chosen
+    return f"Approve {chosen:,}" + (f", reject the other {rest:,} for good" if rest else "")
+
+
 def rejection_text(hold: HoldView) -> str:
     """What rejecting a proposal would do, before it is done."""
     return (

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal
-
-from textual import work
-from textual.app import App
+from typing import Literal
 
 from sexton.cluster_views import Overview
 from sexton.errors import DatabaseUnreachable, SextonError
 from sexton.store.protocol import Store
 from sexton_tui.console.acts import Act, Undo
+from sexton_tui.console.acts.sending import Sending
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.lines import line
 from sexton_tui.console.core.offers import offered
 from sexton_tui.console.core.subjects import Subject, job_of
+from sexton_tui.console.operating.asking import Asking, asks
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.widgets.dialogs import Confirm
 
 WRITE_WITHIN = 8.0
+_NOT_SENT = "not done: the database cannot be reached, and nothing was sent to it"
 _UNKNOWN = "outcome unknown: the answer did not come. Pane 8 lists what was done, once the database answers"
 _MOST_UNDONE = 20
 
 
-class Acting(App[None]):
+class Acting(Asking):
     """Acts have threads of their own: no read can hold them up."""
 
     def __init__(self, options: ConsoleOptions, open_store: Callable[[], Store]) -> None:
@@ -55,19 +54,16 @@ class Acting(App[None]):
             action, self.subject, read_only=self.options.read_only, can_kill=can_kill, can_undo=bool(self._undos)
         )
 
-    @abstractmethod
-    async def read(self, request: Callable[[Store], Any]) -> Any:
-        """What was read; None after saying why not."""
-
     async def act(self, act: Act) -> None:
         """Carry out an act and say what became of it."""
         if self.options.read_only:
             self.say("started read-only: nothing was changed", is_error=True)
             return
+        sending = Sending(act)
         try:
-            done = await self._writes(act, WRITE_WITHIN)
+            done = await self._writes(sending, WRITE_WITHIN)
         except (TimeoutError, DatabaseUnreachable):
-            self.say(_UNKNOWN, is_error=True)
+            self.say(_NOT_SENT if sending.give_up() else _UNKNOWN, is_error=True)
         except SextonError as error:
             self.say(str(error), is_error=True)
         except Exception as error:  # a role that may only read, say: told, and the console goes on
@@ -79,14 +75,27 @@ class Acting(App[None]):
         self.refresh_bindings()
         self._wake.set()
 
-    @work
-    async def action_undo(self) -> None:
+    @asks
+    async def action_undo(self) -> Act | None:
         if not self._undos:
-            return
+            return None
         undo = self._undos[-1]
-        if await self.push_screen_wait(Confirm(f"Undo {undo.what}?", "It is recorded as an act of its own.")):
-            self._undos = [one for one in self._undos if one is not undo]
-            await self.act(undo.act)
+        if not await self.ask(Confirm(f"Undo {undo.what}?", "It is recorded as an act of its own.")):
+            return None
+        self._undos = [one for one in self._undos if one is not undo]
+        return undo.act
+
+    async def action_quit(self) -> None:
+        """Leave; where more ends with the console than itself, only after a yes."""
+        if self.options.leaving_ends:
+            self._ask_to_leave()
+        else:
+            self.exit()
+
+    @asks
+    async def _ask_to_leave(self) -> None:
+        if await self.ask(Confirm("Leave, and stop the cluster?", self.options.leaving_ends)):
+            self.exit()
 
     def say(self, text: str, *, is_error: bool = False) -> None:
         """A toast; its text is cleaned and never markup."""

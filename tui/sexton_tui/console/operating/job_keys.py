@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from textual import work
-
-from sexton_tui.console.acts import jobs
+from sexton_tui.console.acts import Act, jobs
 from sexton_tui.console.operating.acting import Acting
+from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.widgets.dialogs import AskLine, Choose, Confirm
 
 _MISSED = (("s", "stay undone"), ("d", "are decided by the job's policy"))
@@ -16,50 +15,43 @@ _MISSED = (("s", "stay undone"), ("d", "are decided by the job's policy"))
 class JobKeys(Acting):
     """Pause, resume and trigger."""
 
-    @work
-    async def action_pause(self) -> None:
-        if (job := self.job_under_cursor) is not None:
-            why = await self.push_screen_wait(AskLine(f"Pause {job}: why?"))
-            if why is not None:
-                await self.act(jobs.pause(job, why, self.options.actor))
-
-    @work
-    async def action_resume(self) -> None:
+    @asks
+    async def action_pause(self) -> Act | None:
         if (job := self.job_under_cursor) is None:
-            return
-        found = await self.read(lambda store: store.edits.find_job(job))
+            return None
+        why = await self.ask(AskLine(f"Pause {job}: why?"))
+        return None if why is None else jobs.pause(job, why, self.options.actor)
+
+    @asks
+    async def action_resume(self) -> Act | None:
+        if (job := self.job_under_cursor) is None:
+            return None
+        found = await self.read_for(f"Resume {job}", lambda store: store.edits.find_job(job))
         if found is None:
-            return
+            return None
         if not found.is_paused:
-            await self.act(jobs.resume(job, self.options.actor))
-            return
-        choice = await self.push_screen_wait(Choose(f"Resume {job}: ticks that fell due in its pause", _MISSED))
-        if choice == "d":
-            await self.act(jobs.resume_and_run_missed(job, self.options.actor))
-        elif choice == "s":
-            await self.act(jobs.resume(job, self.options.actor))
+            return jobs.resume(job, self.options.actor)
+        choice = await self.ask(Choose(f"Resume {job}: ticks that fell due in its pause", _MISSED))
+        acts = {"d": jobs.resume_and_run_missed, "s": jobs.resume}
+        return None if choice is None else acts[choice](job, self.options.actor)
 
-    @work
-    async def action_trigger(self) -> None:
-        if (job := self.job_under_cursor) is not None and await self.push_screen_wait(
-            Confirm(f"Run {job} once, now?", "It runs beside its schedule. This cannot be undone.")
-        ):
-            await self.act(jobs.trigger(job, self.options.actor, f"console-{uuid.uuid4()}"))
+    @asks
+    async def action_trigger(self) -> Act | None:
+        if (job := self.job_under_cursor) is None:
+            return None
+        consequence = "It runs beside its schedule. This cannot be undone."
+        is_sure = await self.ask(Confirm(f"Run {job} once, now?", consequence))
+        return jobs.trigger(job, self.options.actor, f"console-{uuid.uuid4()}") if is_sure else None
 
-    @work
-    async def action_pause_all(self) -> None:
+    @asks
+    async def action_pause_all(self) -> Act | None:
         # A tuple, for None says that nothing was read.
-        found = await self.read(lambda store: (store.pauses.pause_of_all(),))
+        found = await self.read_for("Pause all jobs, or end that", lambda store: (store.pauses.pause_of_all(),))
         if found is None:
-            return
+            return None
         if found[0] is None:
-            why = await self.push_screen_wait(AskLine("Pause ALL jobs, and those applied meanwhile: why?"))
-            if why is not None:
-                await self.act(jobs.pause_all(why, self.options.actor))
-            return
+            why = await self.ask(AskLine("Pause ALL jobs, and those applied meanwhile: why?"))
+            return None if why is None else jobs.pause_all(why, self.options.actor)
         question = f"Resume all jobs, paused by {found[0].who} ({found[0].why}): ticks that fell due meanwhile"
-        choice = await self.push_screen_wait(
-            Choose(question, _MISSED, "Jobs that were paused on their own stay paused.")
-        )
-        if choice is not None:
-            await self.act(jobs.resume_all(self.options.actor, run_missed=choice == "d"))
+        choice = await self.ask(Choose(question, _MISSED, "Jobs that were paused on their own stay paused."))
+        return None if choice is None else jobs.resume_all(self.options.actor, run_missed=choice == "d")

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from textual import work
-
 from sexton.claims import State
-from sexton.errors import SextonError
 from sexton.hold_views import HoldDetail
 from sexton.store.protocol import OperationStore
-from sexton_tui.console.acts import proposals, ticks
+from sexton_tui.console.acts import Act, proposals, ticks
 from sexton_tui.console.core.backfill_words import parse_stretch, plan_words
-from sexton_tui.console.core.hold_words import rejection_text
+from sexton_tui.console.core.hold_words import part_text, rejection_text
 from sexton_tui.console.core.subjects import OfProposal, OfRun, OfTick, Subject
 from sexton_tui.console.core.words import instant, iso_instant, plural
 from sexton_tui.console.operating.acting import Acting
+from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.widgets.dialogs import AskLine, Confirm
 from sexton_tui.console.widgets.hold_dialog import ApproveDialog
 
@@ -38,89 +36,96 @@ class TickKeys(Acting):
             case _:
                 return
 
-    @work
-    async def action_approve(self) -> None:
-        found = await self._proposal()
-        if found is not None and self._overview is not None:
-            answer = await self.push_screen_wait(ApproveDialog(found, self._overview.now))
-            if answer is not None:
-                await self.act(proposals.approve(found, *answer, self.options.actor))
+    @asks
+    async def action_approve(self) -> Act | None:
+        found = await self._proposal("Approve held ticks")
+        if found is None or self._overview is None:
+            return None
+        answer = await self.ask(ApproveDialog(found, self._overview.now))
+        if answer is None:
+            return None
+        chosen, note = answer
+        if len(chosen) < found.hold.count:
+            question = Confirm(f"{part_text(found.hold, len(chosen))}?", "What is rejected never runs.")
+            if not await self.ask(question):
+                return None
+        return proposals.approve(found, chosen, note, self.options.actor)
 
-    @work
-    async def action_reject(self) -> None:
-        if (found := await self._proposal()) is not None:
-            note = await self.push_screen_wait(AskLine(f"{rejection_text(found.hold)}. Why?"))
-            if note is not None:
-                await self.act(proposals.reject(found.hold.proposal_id, note, self.options.actor))
+    @asks
+    async def action_reject(self) -> Act | None:
+        if (found := await self._proposal("Reject held ticks")) is None:
+            return None
+        note = await self.ask(AskLine(f"{rejection_text(found.hold)}. Why?"))
+        return None if note is None else proposals.reject(found.hold.proposal_id, note, self.options.actor)
 
-    async def _proposal(self) -> HoldDetail | None:
+    async def _proposal(self, title: str) -> HoldDetail | None:
         """The proposal under the cursor, if it is open still."""
         if not isinstance(proposal := self.subject, OfProposal):
             return None
-        found: HoldDetail | None = await self.read(lambda store: store.reads.hold(proposal.proposal_id))
+        found: HoldDetail | None = await self.read_for(title, lambda store: store.reads.hold(proposal.proposal_id))
         if found is not None and found.ticks is None:
             self.say(f"proposal {proposal.proposal_id} is {found.hold.state.value} already", is_error=True)
             return None
         return found
 
-    @work
-    async def action_skip_next(self) -> None:
+    @asks
+    async def action_skip_next(self) -> Act | None:
         if (job := self.job_under_cursor) is None or self._overview is None:
-            return
+            return None
         tick = self._tick
         if tick is not None and tick <= self._overview.now:
             tick = None  # it is not ahead: the job's next one is meant
         which = "the next tick" if tick is None else f"the tick {iso_instant(tick)}"
-        why = await self.push_screen_wait(AskLine(f"Let {which} of {job} not run: why?"))
-        if why is not None:
-            await self.act(ticks.skip_next(job, tick, why, self.options.actor))
+        why = await self.ask(AskLine(f"Let {which} of {job} not run: why?"))
+        return None if why is None else ticks.skip_next(job, tick, why, self.options.actor)
 
-    @work
-    async def action_backfill(self) -> None:
+    @asks
+    async def action_backfill(self) -> Act | None:
         if (job := self.job_under_cursor) is None or self._overview is None:
-            return
-        text = await self.push_screen_wait(AskLine(f"Backfill {job}: which ticks?", about=_RANGE))
+            return None
+        now = self._overview.now
+        question = f"Backfill {job}: which ticks?"
+        text = await self.ask(
+            AskLine(question, about=_RANGE, take=lambda typed: parse_stretch(typed, now), is_followed=True)
+        )
         if text is None:
-            return
-        try:
-            stretch = ticks.Stretch(job, *parse_stretch(text, self._overview.now))
-        except SextonError as error:
-            self.say(str(error), is_error=True)
-            return
-        plan = await self.read(ticks.planned_backfill(stretch))
+            return None
+        stretch = ticks.Stretch(job, *parse_stretch(text, now))
+        plan = await self.read_for(f"Backfill {job}", ticks.planned_backfill(stretch))
         if plan is None:
-            return
+            return None
         words = plan_words(plan, self._overview.now, self._overview.settings)
         if not plan.runs:
             self.say(words)
-            return
-        note = await self.push_screen_wait(AskLine(f"{words}. Why?"))
-        if note is not None:
-            await self.act(ticks.backfill(plan, stretch, note, self.options.actor))
+            return None
+        note = await self.ask(AskLine(f"{words}. Why?"))
+        return None if note is None else ticks.backfill(plan, stretch, note, self.options.actor)
 
-    @work
-    async def action_cancel(self) -> None:
+    @asks
+    async def action_cancel(self) -> Act | None:
         if (job := self.job_under_cursor) is None or self._overview is None:
-            return
+            return None
         tick = self._tick
-        found = await self.read(lambda store: _states_of(store.operations, store.edits.find_job(job).job_id, tick))
-        if found is None:
-            return
+        found = await self.read_for(
+            f"Cancel what runs of {job}",
+            lambda store: _states_of(store.operations, store.edits.find_job(job).job_id, tick),
+        )
         if not found:
-            self.say(f"nothing of {job} runs or waits now")
-            return
+            if found is not None:
+                self.say(f"nothing of {job} runs or waits now")
+            return None
         what = f"the tick {instant(tick, self._overview.now)}" if tick is not None else _what_stops(found)
-        question = Confirm(f"Cancel {what} of {job}?", "SIGTERM, then SIGKILL after its kill_after. Not to be undone.")
-        if await self.push_screen_wait(question):
-            await self.act(ticks.cancel(job, tick, "cancelled in the console", self.options.actor))
+        consequence = "SIGTERM, then SIGKILL after its kill_after. Not to be undone."
+        is_sure = await self.ask(Confirm(f"Cancel {what} of {job}?", consequence))
+        return ticks.cancel(job, tick, "cancelled in the console", self.options.actor) if is_sure else None
 
-    @work
-    async def action_run_again(self) -> None:
+    @asks
+    async def action_run_again(self) -> Act | None:
         job, tick = self.job_under_cursor, self._tick
-        if job is not None and tick is not None:
-            why = await self.push_screen_wait(AskLine(f"Run {job} {iso_instant(tick)} once more: why?"))
-            if why is not None:
-                await self.act(ticks.run_again(job, tick, why, self.options.actor))
+        if job is None or tick is None:
+            return None
+        why = await self.ask(AskLine(f"Run {job} {iso_instant(tick)} once more: why?"))
+        return None if why is None else ticks.run_again(job, tick, why, self.options.actor)
 
     @property
     def _tick(self) -> datetime | None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from sexton.errors import SextonError
@@ -16,35 +12,32 @@ from sexton.hold_views import HoldDetail
 from sexton.holds import HeldTick
 from sexton_tui.console.core.hold_parts import PARTS_HINT, parse_part, would_run_words
 from sexton_tui.console.core.lines import DIM, STRONG, WARN, Part, line
+from sexton_tui.console.widgets.dialogs import Dialog, hint
 from sexton_tui.console.widgets.drawing import content_of
 
 Answer = tuple[tuple[HeldTick, ...], str]
 
 
-class ApproveDialog(ModalScreen[Answer | None]):
-    """The ticks that were chosen, and the note; None where it was left."""
+class ApproveDialog(Dialog[Answer]):
+    """The ticks that were chosen, and the note; where they are a part, another question follows."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
+    takes_text = True
 
     def __init__(self, found: HoldDetail, now: datetime) -> None:
-        super().__init__()
+        hold = found.hold
+        title = line((f"Approve held ticks of {hold.job}", STRONG))
+        super().__init__([title, line((hold.reason, DIM)), line(f"Which: {PARTS_HINT}. Then a note, kept with it.")])
         self._found = found
         self._now = now
         self._chosen: tuple[HeldTick, ...] = ()
 
-    def compose(self) -> ComposeResult:
-        hold = self._found.hold
-        with Vertical(classes="dialog"):
-            yield Static(content_of([line((f"Approve held ticks of {hold.job}", STRONG)), line((hold.reason, DIM))]))
-            yield Static(content_of([line(f"which: {PARTS_HINT}")]))
-            yield Input(value="all", id="part", max_length=100, select_on_focus=True)
-            yield Static(id="would-run")
-            yield Static(content_of([line("note, kept with the answer")]))
-            yield Input(id="note", max_length=500)
-            yield Static(content_of([line(("enter: approve   tab: next   escape: leave it", DIM))]))
+    def answers(self) -> ComposeResult:
+        yield Input(value="all", id="part", max_length=100, select_on_focus=True)
+        yield Static(id="would-run", classes="said")
+        yield Input(id="note", max_length=500, placeholder="note")
+        yield hint("enter: approve   tab: next   escape: leave it")
 
     def on_mount(self) -> None:
-        self.query_one("#part", Input).focus()
         self._choose("all")
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -54,6 +47,7 @@ class ApproveDialog(ModalScreen[Answer | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         if self._chosen:
+            self.is_followed = len(self._chosen) < self._found.hold.count
             self.dismiss((self._chosen, self.query_one("#note", Input).value.strip()))
 
     def _choose(self, text: str) -> None:
@@ -67,6 +61,3 @@ class ApproveDialog(ModalScreen[Answer | None]):
             told = str(error)
         said: Part = told if self._chosen else (told, WARN)
         self.query_one("#would-run", Static).update(content_of([line(said)]))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

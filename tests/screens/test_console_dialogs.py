@@ -1,0 +1,74 @@
+"""Dialogs: what is typed on the way to them, and what is in sight of them on small terminals."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from sqlalchemy import select
+from textual.events import Key
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from sexton.claims import Origin
+from sexton.store import tables
+from sexton_tui.console.app import SextonConsole
+from tests.screens.conftest import Scene, shown, until
+from tests.screens.playing import play, press, sees, to_job
+
+PAUSED = select(tables.jobs.c.pause_reason).where(tables.jobs.c.job_id == 2)
+
+
+def at_once(app: SextonConsole, *keys: str) -> None:
+    """As a terminal hands over what was typed faster than a screen is drawn."""
+    for key in keys:
+        name = {" ": "space", "/": "slash"}.get(key, key)
+        app.post_message(Key(name, key if len(key) == 1 else None))
+
+
+def typed(app: SextonConsole) -> str:
+    """What stands in the line that has the focus."""
+    return app.focused.value if isinstance(app.focused, Input) else ""
+
+
+def test_what_is_typed_before_a_dialog_stands_is_for_that_dialog_and_never_for_the_pane(seeded: Scene) -> None:
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await to_job(pilot, app, "minutely-sync")
+        at_once(app, *"pt q1hK9 moves")
+        await until(pilot, lambda: typed(app) == "t q1hK9 moves", "the letters are the question's")
+        assert (app.pane.id, len(app.screen_stack)) == ("jobs", 2)
+        await pilot.press("enter")
+        await sees(pilot, app, "minutely-sync is paused")
+        at_once(app, "/", *"bkdb")
+        await until(pilot, lambda: typed(app) == "bkdb", "the letters are the question's")
+        await pilot.press("escape")
+
+        # A question that one key answers is not answered before it was seen.
+        at_once(app, *"tysd")
+        await sees(pilot, app, "Run minutely-sync once, now?")
+        await pilot.pause(0.2)
+        assert "Run minutely-sync once, now?" in shown(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.is_asking, "it is left")
+
+        # A database that is slow: it is told, keys wait, and escape leaves it.
+        gate = threading.Event()
+        await app.read(lambda _store: None)
+        stuck = app._reads(lambda _store: gate.wait(60), 60)
+        waiting = app.run_worker(stuck)
+        await pilot.press("P")
+        await sees(pilot, app, "reading …")
+        at_once(app, *"disk s")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main and not app.is_asking, "it is left")
+        await pilot.press("r")
+        await sees(pilot, app, "reading …")
+        at_once(app, *"12345dddd")
+        gate.set()
+        await sees(pilot, app, "s  stay undone")
+        assert app.pane.id == "jobs"
+        await waiting.wait()
+
+    play(seeded.console(), act)
+    assert seeded.rows(PAUSED) == [("t q1hK9 moves",)]
+    assert seeded.rows(select(tables.claims.c.job_id).where(tables.claims.c.origin == int(Origin.MANUAL))) == []

@@ -1,0 +1,57 @@
+"""What is typed between a key and the dialog that it opens.
+
+Keys are held from an asking key on until its dialog stands, or until it is known that there is none: no letter of an
+answer is ever a key of a pane. A dialog that takes text gets them in their order. A question that is answered by one
+key gets none of them, for what was typed before it was seen is no answer to it; escape leaves it all the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.app import App
+from textual.events import Event, Key, Paste
+from textual.screen import Screen
+
+_NEVER_HELD = ("ctrl+c", "ctrl+q")
+
+
+class HeldKeys(App[None]):
+    """An app whose keys can be held."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[Key | Paste] | None = None
+
+    def hold_keys(self) -> None:
+        """From now on keys go nowhere, until they are given to a dialog or dropped."""
+        if self._held is None:
+            self._held = []
+
+    def drop_keys(self) -> None:
+        """No dialog comes: what was held is of no use, and keys go where they went."""
+        self._held = None
+
+    def give_keys(self, dialog: Screen[Any], *, takes_text: bool) -> None:
+        """The dialog stands: it has what was held, and what is typed from now on."""
+        self.call_later(self._give, dialog, takes_text)  # in this app's own turn no key comes between
+
+    async def _give(self, dialog: Screen[Any], takes_text: bool) -> None:
+        held, self._held = self._held or [], None
+        for event in sorted(held, key=lambda one: one.time):  # some had been to the pane and come back
+            if self.screen is dialog and (takes_text or _is_escape(event)):
+                await self.on_event(Paste(event.text) if isinstance(event, Paste) else Key(event.key, event.character))
+
+    def passes(self, event: Event) -> bool:
+        """Whether the event goes its way while keys are held."""
+        return not isinstance(event, Key | Paste) or (isinstance(event, Key) and event.key in _NEVER_HELD)
+
+    async def on_event(self, event: Event) -> None:
+        if self._held is None or self.passes(event):
+            await super().on_event(event)
+        elif isinstance(event, Key | Paste):
+            self._held.append(event)
+
+
+def _is_escape(event: Key | Paste) -> bool:
+    return isinstance(event, Key) and event.key == "escape"
