@@ -13,6 +13,7 @@ from sexton.process_setting_views import process_setting_views
 from sexton.setting_views import DEFAULT, SettingView
 from sexton.settings import SETTING_KEYS, ClusterSettings, setting_text
 from sexton_tui.actor import actor
+from sexton_tui.cli.completing import words_of
 from sexton_tui.cli.invocation import invocation_of, open_cluster
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_record, print_rows
@@ -24,7 +25,9 @@ settings = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="Such as horizon or catch_up.rate.")]
+KeyArgument = Annotated[
+    str, typer.Argument(metavar="KEY", help="Such as horizon or catch_up.rate.", autocompletion=words_of(SETTING_KEYS))
+]
 
 
 @settings.callback(invoke_without_command=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sexton.errors import SextonError
+from sexton_tui.cli.completing import complete_zone, words_of
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.output import Output, OutputOption, instant_text, json_value, print_record, printable
@@ -33,10 +34,21 @@ def explain(
     ctx: typer.Context,
     job: JobArgument,
     tick: Annotated[
-        str, typer.Argument(metavar="TICK", help="An instant, a reading of the local clock, `last` or `next`.")
+        str,
+        typer.Argument(
+            metavar="TICK",
+            help="An instant, a reading of the local clock, `last` or `next`.",
+            autocompletion=words_of(_NEAR),
+        ),
     ],
     tz: Annotated[
-        str | None, typer.Option("--tz", metavar="ZONE", help="The zone of a local reading; the job's by default.")
+        str | None,
+        typer.Option(
+            "--tz",
+            metavar="ZONE",
+            help="The zone of a local reading; the job's by default.",
+            autocompletion=complete_zone,
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sexton.errors import Refused
+from sexton_tui.cli.completing import complete_job
 from sexton_tui.cli.invocation import find_job, open_cluster
-from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.output import counted
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import typer
 
 from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
+from sexton_tui.cli.completing import complete_job
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.job_arguments import JobArgument, complete_job
+from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import (
     Column,

@@ -16,9 +16,9 @@ from sexton.hold_views import HoldDetail, HoldView
 from sexton.holds import ALL, HeldTick, HeldTicks, Part, ProposalState
 from sexton_tui.actor import actor
 from sexton_tui.cli.asking import ask
+from sexton_tui.cli.completing import complete_job
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
-from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.listings.options import JobOption, LimitOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.cli.watching import watchable

@@ -13,6 +13,7 @@ from sexton.errors import NotFound, Refused
 from sexton.store.protocol import Store
 from sexton.terms import ClusterState
 from sexton_tui.actor import actor
+from sexton_tui.cli.completing import complete_node
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.output import Output, OutputOption, print_json
 from sexton_tui.console.core.standing import is_race
@@ -52,7 +53,10 @@ def resign(ctx: typer.Context, output: OutputOption = Output.TABLE) -> None:
 def force(
     ctx: typer.Context,
     node: Annotated[
-        str, typer.Argument(metavar="[NODE]", help="As `sexton cluster` names it.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="[NODE]", help="As `sexton cluster` names it.", autocompletion=complete_node, show_default=False
+        ),
     ] = "",
     lift: Annotated[bool, typer.Option("--lift", help="End the force that stands instead.")] = False,
     output: OutputOption = Output.TABLE,

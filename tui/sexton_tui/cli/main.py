@@ -19,12 +19,15 @@ import traceback
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command as command_of
+try:
+    import typer
+    from typer.core import TyperCommand, TyperGroup
+    from typer.main import get_command as command_of
 
-from sexton.errors import InvalidJobFile, SextonError
-from sexton_tui.cli.invocation import Invocation, with_shared_options
+    from sexton.errors import InvalidJobFile, SextonError
+    from sexton_tui.cli.invocation import Invocation, with_shared_options
+except KeyboardInterrupt:  # before it has begun; a TAB that is given up, too
+    raise SystemExit(130) from None
 
 EXIT_REFUSED = 1
 EXIT_FAULT = 4

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sexton.errors import InvalidInput, NotFound
+from sexton_tui.cli.completing import complete_job, complete_zone
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import find_job, open_cluster
-from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.month_drawing import month_lines
 from sexton_tui.cli.output import Output, OutputOption, instant_text, print_json, print_rows
 from sexton_tui.cli.tick_rows import tick_table
@@ -45,7 +45,10 @@ def next_ticks(
         Path | None, typer.Option("--file", metavar="PATH", help="A job file or folder to take --job from.")
     ] = None,
     tz: Annotated[
-        str | None, typer.Option("--tz", metavar="ZONE", help="The expression's zone; UTC by default.")
+        str | None,
+        typer.Option(
+            "--tz", metavar="ZONE", help="The expression's zone; UTC by default.", autocompletion=complete_zone
+        ),
     ] = None,
     after: Annotated[
         str | None, typer.Option("--after", metavar="INSTANT", help="Strictly after this; now by default.")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from sexton.cluster_views import NodeView, Overview
+from sexton_tui.cli.completing import complete_node
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.one_member import print_node
 from sexton_tui.cli.listings.printing import print_lines
@@ -34,7 +35,10 @@ _RACE_COLUMNS = (
 @watchable
 def cluster(
     ctx: typer.Context,
-    node: Annotated[str | None, typer.Argument(metavar="[NODE]", help="One node, with the terms it led.")] = None,
+    node: Annotated[
+        str | None,
+        typer.Argument(metavar="[NODE]", help="One node, with the terms it led.", autocompletion=complete_node),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say who leads since when, or what a race costs, and how the nodes stand; with a NODE, open that one."""

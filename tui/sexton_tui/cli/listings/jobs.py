@@ -13,8 +13,8 @@ import typer
 from sexton.claims import State
 from sexton.store.protocol import Store
 from sexton.views import JobFilter, JobOrder, JobView
+from sexton_tui.cli.completing import complete_job, words_of
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.listings.options import PAGE, TO_RETRY, OwnerOption, QueueOption, TagOption
 from sexton_tui.cli.listings.printing import is_ascii_output
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
@@ -53,7 +53,9 @@ def jobs(
         str | None, typer.Argument(metavar="JOB", help="One job, opened.", autocompletion=complete_job)
     ] = None,
     find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only with this in the name.")] = "",
-    state: Annotated[str, typer.Option("--state", help="active, paused, or quarantined.")] = "",
+    state: Annotated[
+        str, typer.Option("--state", help="active, paused, or quarantined.", autocompletion=words_of(_STATES))
+    ] = "",
     queue: QueueOption = "",
     owner: OwnerOption = "",
     tag: TagOption = "",

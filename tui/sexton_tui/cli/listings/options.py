@@ -8,12 +8,18 @@ from typing import Annotated
 import typer
 
 from sexton.claims import State
-from sexton_tui.cli.job_arguments import complete_job
+from sexton_tui.cli.completing import complete_job, complete_owner, complete_queue, complete_tag
 
 JobOption = Annotated[str, typer.Option("--job", metavar="NAME", help="Only of this job.", autocompletion=complete_job)]
-QueueOption = Annotated[str, typer.Option("--queue", metavar="NAME", help="Only of this queue.")]
-OwnerOption = Annotated[str, typer.Option("--owner", metavar="NAME", help="Only of jobs of this owner.")]
-TagOption = Annotated[str, typer.Option("--tag", metavar="TAG", help="Only of jobs with this tag.")]
+QueueOption = Annotated[
+    str, typer.Option("--queue", metavar="NAME", help="Only of this queue.", autocompletion=complete_queue)
+]
+OwnerOption = Annotated[
+    str, typer.Option("--owner", metavar="NAME", help="Only of jobs of this owner.", autocompletion=complete_owner)
+]
+TagOption = Annotated[
+    str, typer.Option("--tag", metavar="TAG", help="Only of jobs with this tag.", autocompletion=complete_tag)
+]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")]
 PAGE = 500
 LARGEST_TERM = 2**63 - 1  # what a database's integers hold

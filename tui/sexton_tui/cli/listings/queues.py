@@ -13,6 +13,7 @@ from sexton.cluster_views import QueueView
 from sexton.errors import InvalidOption, InvalidSetting
 from sexton.queue_rules import rate_of, slots_of
 from sexton_tui.actor import actor
+from sexton_tui.cli.completing import complete_queue, words_of
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.one_member import print_queue
 from sexton_tui.cli.listings.options import QueueOption
@@ -28,8 +29,12 @@ _COLUMNS = (
 )
 _STATES = ("served", "unserved", "idle")
 _EMPTY = "no queue has a claim, a limit or a worker"
-StateOption = Annotated[str, typer.Option("--state", help="served, unserved, or idle.")]
-QueueArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue, as jobs and workers name it.")]
+StateOption = Annotated[
+    str, typer.Option("--state", help="served, unserved, or idle.", autocompletion=words_of(_STATES))
+]
+QueueArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The queue, as jobs and workers name it.", autocompletion=complete_queue)
+]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 queues = typer.Typer(

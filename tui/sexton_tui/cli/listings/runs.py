@@ -11,9 +11,9 @@ import typer
 from sexton.claims import ENDED_BY_RUN, State
 from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunFilter, RunKey, RunView
+from sexton_tui.cli.completing import complete_job, complete_zone, words_of
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.job_arguments import complete_job
 from sexton_tui.cli.listings.options import (
     PAGE,
     TO_RETRY,
@@ -46,7 +46,12 @@ def runs(
     tick: Annotated[str | None, typer.Argument(metavar="[TICK]", help="Only this tick's: each try.")] = None,
     job: JobOption = "",
     state: Annotated[
-        list[str] | None, typer.Option("--state", help="running, succeeded, failed, timed_out, ...; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--state",
+            help="running, succeeded, failed, timed_out, ...; may be repeated.",
+            autocompletion=words_of(_OUTCOMES),
+        ),
     ] = None,
     queue: QueueOption = "",
     owner: OwnerOption = "",
@@ -57,7 +62,10 @@ def runs(
     calendar: Annotated[
         bool, typer.Option("--calendar", help="Half a year of a JOB's runs and failures, a shade a day.")
     ] = False,
-    tz: Annotated[str | None, typer.Option("--tz", metavar="ZONE", help="Whose days, of a calendar; UTC's.")] = None,
+    tz: Annotated[
+        str | None,
+        typer.Option("--tz", metavar="ZONE", help="Whose days, of a calendar; UTC's.", autocompletion=complete_zone),
+    ] = None,
     limit: LimitOption = 50,
     output: OutputOption = Output.TABLE,
 ) -> None:

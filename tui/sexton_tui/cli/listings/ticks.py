@@ -14,6 +14,7 @@ from sexton.claims import State
 from sexton.holds import became_of
 from sexton.store.protocol import Store
 from sexton.views import ClaimView, EarlierJob, SkipView, TickPage
+from sexton_tui.cli.completing import words_of
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.job_arguments import JobArgument
@@ -31,11 +32,17 @@ _COLUMNS = (
 )
 
 
+_STATES = tuple(state.word for state in State)
+
+
 @watchable
 def ticks(
     ctx: typer.Context,
     job: JobArgument,
-    state: Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", help="Only in this state; may be repeated.", autocompletion=words_of(_STATES)),
+    ] = None,
     before: Annotated[str | None, typer.Option("--before", metavar="T", help="Only ticks before this.")] = None,
     after: Annotated[str | None, typer.Option("--after", metavar="T", help="Only ticks after this.")] = None,
     upcoming: Annotated[int, typer.Option("--upcoming", min=0, max=1_000, help="So many to come as well.")] = 5,

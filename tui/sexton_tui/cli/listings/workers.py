@@ -12,6 +12,7 @@ import typer
 from sexton.cluster_views import WorkerView
 from sexton.errors import NotFound
 from sexton_tui.actor import actor
+from sexton_tui.cli.completing import complete_queue, complete_worker, words_of
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.one_member import print_worker
 from sexton_tui.cli.listings.options import QueueOption
@@ -35,7 +36,9 @@ _ENDED = ("drained", "stopped")
 _STATES = ("serves", "drains", "silent", *_ENDED)
 _DRAIN_COLUMNS = (Column("name", "worker", folds=True), "state", Column("worker_id", "id", align="right"))
 
-WorkerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The worker's name.")]
+WorkerArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The worker's name.", autocompletion=complete_worker)
+]
 
 workers = typer.Typer(
     help="The workers, their queues and slots; without a command, list them.",
@@ -49,7 +52,10 @@ workers = typer.Typer(
 def show(
     ctx: typer.Context,
     stopped: Annotated[bool, typer.Option("--stopped", help="Those that stopped cleanly, too.")] = False,
-    state: Annotated[str, typer.Option("--state", help="serves, drains, silent, drained, or stopped.")] = "",
+    state: Annotated[
+        str,
+        typer.Option("--state", help="serves, drains, silent, drained, or stopped.", autocompletion=words_of(_STATES)),
+    ] = "",
     queue: QueueOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -76,11 +82,16 @@ def show_one(ctx: typer.Context, name: WorkerArgument, output: OutputOption = Ou
 @workers.command("drain")
 def drain(
     ctx: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The worker's name.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The worker's name.", autocompletion=complete_worker)
+    ] = None,
     version: Annotated[
         str | None, typer.Option("--all-of-version", metavar="V", help="All that run this version of Sexton.")
     ] = None,
-    queue: Annotated[str | None, typer.Option("--queue", metavar="Q", help="All that serve this queue.")] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option("--queue", metavar="Q", help="All that serve this queue.", autocompletion=complete_queue),
+    ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Let them go on, those that have not ended yet.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> int:
