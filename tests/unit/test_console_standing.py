@@ -73,8 +73,16 @@ def test_one_word_says_who_leads(changed: dict[str, Any], expected: Word) -> Non
         ),
         ({"leader": None, "nodes": ()}, "NO LEADER: no tick is decided", "start `sexton scheduler`"),
         ({"leader": None, "nodes": (replace(NODE, inputs_id="x"),)}, "NO LEADER", "no node has the cluster's inputs"),
-        ({"leader": None, "nodes": DOWN[::2]}, "NO LEADER", "takes over after 30 s; mend ZooKeeper"),
-        ({"heartbeat_age": 12 * SECOND, "nodes": (LEADER,)}, "sched-2 gives no sign of life for 12 s", "start `sexton"),
+        (
+            {"leader": None, "nodes": DOWN[::2]},
+            "NO LEADER: ZooKeeper is away (0 of 3 serve); no tick",
+            "mend ZooKeeper; a node takes over after 30 s",
+        ),
+        (
+            {"heartbeat_age": 12 * SECOND, "nodes": (LEADER,)},
+            "NO LEADER: sched-2 gives no sign of life for 12 s, the only node; no tick",
+            "start `sexton scheduler`",
+        ),
         (
             RACE | {"heartbeat_age": 12 * SECOND},
             "NO RACER: no node gave a sign of racing for 12 s; no tick is decided",

@@ -24,8 +24,11 @@ NODE_SILENCE = timedelta(seconds=5)
 """A node reports every second or two: what one says that was silent for longer than this is no longer shown as so."""
 NODE_GONE = timedelta(seconds=30)
 """From then on a node is not counted on to take over."""
+OVERDUE_SESSIONS = 3
+"""A successor is elected within one and a half sessions, or two where the leader was cut off from the database."""
 FORCE_SILENCE = timedelta(seconds=15)
 """A node that is silent for longer cannot be forced, and a force of it lapses."""
+_NAMED = 3
 
 
 class Word(StrEnum):
@@ -146,13 +149,14 @@ def leader_session(overview: Overview) -> str:
     return next((node.coordinator_status for node in living(overview) if node.name == overview.leader), "")
 
 
+def forceable(overview: Overview) -> tuple[NodeView, ...]:
+    """The nodes that could be forced to lead now."""
+    return tuple(node for node in overview.nodes if node.age <= FORCE_SILENCE and node.inputs_id == overview.inputs_id)
+
+
 def forceable_words(overview: Overview) -> str:
     """Which nodes could be forced to lead now."""
-    able = [
-        f"{node.name}{' (leads now)' if node.name == overview.leader else ''}"
-        for node in overview.nodes
-        if node.age <= FORCE_SILENCE and node.inputs_id == overview.inputs_id
-    ]
+    able = [f"{node.name}{' (leads now)' if node.name == overview.leader else ''}" for node in forceable(overview)]
     return (
         f"These can: {', '.join(able)}" if able else "None can: no node with the cluster's inputs was heard of lately"
     )
@@ -198,11 +202,13 @@ def _halted(overview: Overview) -> list[Alarm]:
 def _leaderless(overview: Overview) -> list[Alarm]:
     if word(overview) is not Word.NO_LEADER:
         return []
-    if overview.leader is None:
-        after = f" since {overview.predecessor} handed over" if overview.predecessor else ""
-        return [Alarm(f"NO LEADER{after}: no tick is decided", _who_may_lead(overview))]
-    silent = f"{overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"
-    return [Alarm(f"NO LEADER: {silent}; no tick is decided", _who_may_lead(overview))]
+    why, todo = _why_leaderless(overview)
+    after = f" since {overview.predecessor} handed over" if overview.leader is None and overview.predecessor else ""
+    silent = ""
+    if overview.leader is not None:
+        silent = f"{overview.leader} gives no sign of life for {duration(overview.heartbeat_age)}"
+    told = "; ".join(filter(None, [", ".join(filter(None, [silent, why])), "no tick is decided"]))
+    return [Alarm(f"NO LEADER{after}: {told}", todo)]
 
 
 def _raceless(overview: Overview) -> list[Alarm]:
@@ -218,23 +224,58 @@ def _raceless(overview: Overview) -> list[Alarm]:
     return [Alarm(f"NO RACER: {silent}; no tick is decided", todo)]
 
 
-def _who_may_lead(overview: Overview) -> str:
-    """What to do about it: whether a node will take over, when, or what keeps them."""
+def _why_leaderless(overview: Overview) -> tuple[str, str]:
+    """The likely cause, empty where there is nothing but the leader's end to tell, and what to do next."""
     # A node of the leader's name that follows was started again after the leader's end.
-    others = [
-        node
-        for node in overview.nodes
-        if node.age <= NODE_GONE and (node.name != overview.leader or node.role != "leader")
-    ]
+    others = [node for node in overview.nodes if node.name != overview.leader or node.role != "leader"]
+    able = [node for node in others if node.age <= NODE_GONE]
+    if not able:
+        return _nobody_lives(overview, others)
+    forced = overview.forced_to
+    if forced is not None and not any(node.name == forced for node in living(overview)):
+        return f"the others stand aside for {forced}, which is silent", "`sexton leader force --lift`"
+    able = [node for node in able if node.inputs_id == overview.inputs_id]
+    if not able:
+        return "the others stand aside, for their inputs differ", "no node has the cluster's inputs: `sexton inputs`"
+    heard = [node for node in able if node.age <= NODE_SILENCE]
+    force = f"`sexton leader force {min(able, key=lambda node: node.age).name}`"
+    if uses_zookeeper(overview) and (found := _barred_by_zookeeper(overview, heard, force)):
+        return found
+    silent = [node for node in others if node.age > NODE_SILENCE]
+    why = f"{_names(silent)} silent too" if silent else ""
+    if overview.heartbeat_age > OVERDUE_SESSIONS * settings_from_rows(overview.settings).session:
+        return ", ".join(filter(None, [why, "no node took over"])), f"{force}; the nodes' logs tell why"
+    return why, "another node should take over now: `sexton cluster`"
+
+
+def _nobody_lives(overview: Overview, others: Sequence[NodeView]) -> tuple[str, str]:
+    """No node but the leader that is silent was heard of lately."""
+    if overview.leader is None and not overview.term:
+        return "no node has led yet", "no node lives: start `sexton scheduler`"
     if not others:
-        return "no node lives: start `sexton scheduler`"
-    if not any(node.inputs_id == overview.inputs_id for node in others):
-        return "no node has the cluster's inputs: `sexton inputs`"
-    found = servers([node for node in others if node.age <= NODE_SILENCE])
-    if uses_zookeeper(overview) and found and not has_quorum(found):
-        after = duration(settings_from_rows(overview.settings).failover_database_after)
-        return f"ZooKeeper is away: a node takes over after {after}; mend ZooKeeper"
-    return "another node should take over now: `sexton cluster`"
+        return "the only node" if overview.leader else "", "no node lives: start `sexton scheduler`"
+    heard = duration(min(node.age for node in others))
+    return f"{_names(others)} silent for {heard}", "no node lives or reaches the database: start `sexton scheduler`"
+
+
+def _barred_by_zookeeper(overview: Overview, heard: Sequence[NodeView], force: str) -> tuple[str, str] | None:
+    """What keeps nodes that were just heard from being elected, and what to do next; None: nothing."""
+    found, settings = servers(heard), settings_from_rows(overview.settings)
+    after = settings.failover_database_after
+    if found and not has_quorum(found):
+        why = f"ZooKeeper is away ({sum(server.serves for server in found)} of {len(found)} serve)"
+        if overview.heartbeat_age > after + OVERDUE_SESSIONS * settings.session:
+            return f"{why}, and no node took over", f"mend ZooKeeper, or {force}"
+        return why, f"mend ZooKeeper; a node takes over after {duration(after)}"
+    said = [node.coordinator_status for node in heard if node.coordinator_status]
+    if not said or any("connected" in one and "not connected" not in one for one in said):
+        return None
+    trouble = next(filter(None, (one.partition(": ")[2] for one in said)), "")
+    return f"no node has a session with ZooKeeper{f' ({trouble})' if trouble else ''}", f"`sexton cluster`, or {force}"
+
+
+def _names(nodes: Sequence[NodeView]) -> str:
+    return f"{len(nodes)} nodes" if len(nodes) > _NAMED else " and ".join(node.name for node in nodes)
 
 
 def _clock(overview: Overview) -> list[Alarm]:
