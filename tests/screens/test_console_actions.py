@@ -216,6 +216,8 @@ def test_whoever_started_it_can_end_it(seeded: Scene) -> None:
 
 def test_without_a_way_to_kill_and_read_only_no_action_is_offered(seeded: Scene) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await sees(pilot, app, "1 proposal held")
+        assert "a approves" not in shown(app)
         await to_job(pilot, app, "minutely-sync")
         offered = {binding.binding.action for binding in app.screen.active_bindings.values()}
         assert "find" in offered

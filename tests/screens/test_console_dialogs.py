@@ -11,8 +11,12 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sexton.claims import Origin
+from sexton.errors import DatabaseUnreachable
 from sexton.store import tables
+from sexton.store.protocol import Store
+from sexton_tui.console.acts import Done
 from sexton_tui.console.app import SextonConsole
+from sexton_tui.console.calls import Calls
 from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees, to_job
 
@@ -72,3 +76,51 @@ def test_what_is_typed_before_a_dialog_stands_is_for_that_dialog_and_never_for_t
     play(seeded.console(), act)
     assert seeded.rows(PAUSED) == [("t q1hK9 moves",)]
     assert seeded.rows(select(tables.claims.c.job_id).where(tables.claims.c.origin == int(Origin.MANUAL))) == []
+
+
+def test_where_to_answer_is_in_sight_however_small_the_terminal_and_the_question_scrolls(seeded: Scene) -> None:
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await to_job(pilot, app, "minutely-sync")
+        await pilot.press("p")
+        await sees(pilot, app, "Pause minutely-sync")
+        for size in ((40, 12), (20, 5)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("home", "ctrl+k")
+            await press(pilot, "disk")
+            await sees(pilot, app, "disk")
+            assert "enter: done" in shown(app)
+        await pilot.press("escape")
+        await pilot.press("t")
+        await sees(pilot, app, "y yes   n no")
+        assert "cannot be undone" not in shown(app)
+        await pilot.press("pagedown")
+        await sees(pilot, app, "cannot be undone")
+        assert "y yes   n no" in shown(app)
+        await pilot.press("n")
+        await pilot.resize_terminal(80, 24)
+        await sees(pilot, app, "… ? all keys")
+        assert "q leave" in shown(app)
+
+    play(seeded.console(), act)
+
+
+def test_leaving_a_console_that_a_cluster_ends_with_is_asked_and_an_act_that_never_began_is_told(seeded: Scene) -> None:
+    def opening() -> Store:
+        raise DatabaseUnreachable("connection refused")
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        app._writes = Calls(opening, "no database")
+        await app.act(lambda _: Done("done"))
+        await sees(pilot, app, "not done: the database cannot be reached")
+        assert "outcome unknown" not in shown(app)
+        await pilot.press("q")
+        await sees(pilot, app, "All of it stops.")
+        await pilot.press("enter", "n")
+        await until(pilot, lambda: app.screen is app.main and not app.is_asking, "the question is gone")
+        assert app.is_running
+        await pilot.press("q")
+        await sees(pilot, app, "All of it stops.")
+        await pilot.press("y")
+        await until(pilot, lambda: app._exit, "it ends")
+
+    play(seeded.console(leaving_ends="All of it stops."), act)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sexton_tui.console.core.keys import fitting, help_lines
+from sexton_tui.console.core.keys import MORE, fitting, help_lines
 
 KEYS = {
     "resign": "R resign",
@@ -14,8 +14,14 @@ KEYS = {
 
 def test_the_footer_has_the_most_needed_keys_first_and_cuts_none() -> None:
     assert fitting(KEYS, 200) == ["leave", "help", "approve", "section", "backfill", "resign"]
-    assert fitting(KEYS, 10 + 8 + 11) == ["leave", "help", "approve"]
-    assert fitting(KEYS, 10 + 8 + 10) == ["leave", "help"]
+
+
+def test_where_keys_have_no_room_help_and_the_way_out_have_and_help_says_that_there_are_more() -> None:
+    more = len(" ".join(MORE)) + 2
+    keys = {**KEYS, "quit": "q leave"}
+    assert fitting(keys, 10 + 9 + 11 + more) == ["leave", "quit", "approve", "help"]
+    assert fitting(keys, 10 + 9 + 10 + more) == ["leave", "quit", "help"]
+    assert fitting(keys, 3) == ["leave", "quit", "help"]
 
 
 def test_help_begins_with_the_keys_that_work_here() -> None:

@@ -23,6 +23,7 @@ from sexton.queue_rules import QueueRule
 from sexton.terms import CoordinatorServer, ElectedBy
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.needs import needs
+from sexton_tui.console.core.offers import offered
 from sexton_tui.console.core.overview import need_line, pace_line, work_lines
 from sexton_tui.console.core.standing import alarms
 from sexton_tui.console.core.subjects import OfProposal
@@ -245,6 +246,17 @@ def test_in_the_console_needs_name_the_keys_that_act_on_them() -> None:
     told = "! 1 proposal held, the oldest for 31 s (gl)"
     assert need_line(need).text == told
     assert need_line(need, with_keys=True).text == f"{told} · a approves, x rejects, 3 lists"
+
+
+def test_no_key_is_named_that_could_do_nothing_now() -> None:
+    (need,) = needs(replace(HEALTHY, leader=None))
+    assert (need.alarm, need.keys) == ("NO LEADER", "F forces a node")
+    (need,) = needs(replace(HEALTHY, leader=None, nodes=()))
+    assert (need.alarm, need.keys) == ("NO LEADER", "")
+    forced = [need for need in needs(replace(HEALTHY, forced_to="sched-1")) if need.alarm == "FORCED"]
+    assert [need.keys for need in forced] == [""]
+    assert not offered("force_leader", None, read_only=False, can_kill=True, can_undo=True, can_force=False)
+    assert offered("force_leader", None, read_only=False, can_kill=True, can_undo=True, can_force=True)
 
 
 def test_a_row_of_failures_as_long_as_was_looked_at_may_be_longer() -> None:

@@ -250,6 +250,7 @@ def _show_console(running: _Running, settings: ProcessSettings, duration: timede
         ConsoleOptions(
             database_url=settings.database,
             kill_leader=kill_leader,
+            leaving_ends="The nodes and workers that `sexton up` started are stopped; what runs is waited for.",
             is_over=lambda: running.stop.is_set() or (over_at is not None and clock.elapsed() >= over_at),
         )
     )

@@ -180,7 +180,7 @@ class Polling(Operating):
         if view.is_mounted and of_view is view and isinstance(data, NotFound):
             view.show_missing(str(data))
         elif view.is_mounted and of_view is view:
-            view.show(Shown(self._overview, self._history, self.ascii_only), data)
+            view.show(Shown(self._overview, self._history, self.ascii_only, self.options.read_only), data)
         for tab in self.main.query(Tab):
             if tab.pane == "holds":
                 tab.show_mark(f" ({len(overview.proposals)})" if overview.proposals else "")

@@ -24,11 +24,13 @@ Request = Callable[[Store], Any]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What every view is shown with. ``overview.now`` is on the clock of the zone that the screen shows."""
+    """What every view is shown with. ``overview.now`` is on the clock of the zone that the screen shows; ``read_only``:
+    no key that changes something is to be told."""
 
     overview: Overview
     history: LatenessHistory
     ascii_only: bool
+    read_only: bool = False
 
     @property
     def now(self) -> datetime:

@@ -81,13 +81,13 @@ def _answer(found: TickExplanation) -> tuple[Part, ...]:
     return ((str(found.answer), _ANSWER_STYLES.get(found.answer, STRONG)),)
 
 
-def proposal_lines(found: HoldDetail, now: datetime) -> list[Line]:
-    """The head of an opened proposal."""
+def proposal_lines(found: HoldDetail, now: datetime, *, with_keys: bool = True) -> list[Line]:
+    """The head of an opened proposal. ``with_keys``: and the console's keys."""
     is_open = found.hold.state is ProposalState.OPEN
     first, *facts = hold_facts(found.hold, now)
     lines = [line((first[1], STRONG))]
     lines += [line((f"{label:<{_LABEL}}", DIM), text) for label, text in facts]
-    if is_open:
+    if is_open and with_keys:
         lines.append(line(("a approves all or a part, x rejects; other ticks of the job go on meanwhile", DIM)))
     return lines
 

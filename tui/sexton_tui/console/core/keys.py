@@ -65,7 +65,7 @@ _KEYS = (
     ("z", "clock readings in UTC, in the zone of this machine, or as distances from now"),
     ("T", "the next theme: dark, light, of high contrast"),
     ("ctrl+p", "the command palette"),
-    ("q", "leave"),
+    ("q", "leave; under `sexton up` that stops the cluster, and is asked first"),
 )
 
 
@@ -105,17 +105,30 @@ _BY_NEED = (
 )  # "": all that are not named
 
 
+_ALWAYS = frozenset({"leave", "quit"})
+MORE = "… ?", "all keys"
+"""What stands for the keys that have no room: the key of help, and its word."""
+
+
 def fitting(keys: Mapping[str, str], width: int) -> list[str]:
     """The actions whose keys the footer shows, the most needed first, as many as fit; ``keys``: by action, the key and
-    its word."""
+    its word. Where not all fit, help is the last, as ``MORE``, and the key to leave by is among them."""
 
     def place(action: str) -> int:
         return _BY_NEED.index(action) if action in _BY_NEED else _BY_NEED.index("")
 
-    shown: list[str] = []
-    for action in sorted(keys, key=place):
-        width -= cell_len(keys[action]) + 2
-        if width < 0:
-            break
-        shown.append(action)
-    return shown
+    def cells(action: str) -> int:
+        return cell_len(keys[action]) + 2
+
+    in_order = sorted(keys, key=place)
+    if sum(map(cells, in_order)) <= width or "help" not in keys:
+        return in_order
+    kept = [action for action in in_order if action in _ALWAYS]
+    width -= cell_len(" ".join(MORE)) + 2 + sum(map(cells, kept))
+    for action in in_order:
+        if action != "help" and action not in kept:
+            width -= cells(action)
+            if width < 0:
+                break
+            kept.append(action)
+    return [*sorted(kept, key=place), "help"]

@@ -13,6 +13,7 @@ from sexton_tui.console.core.standing import (
     NODE_SILENCE,
     Word,
     alarms,
+    forceable,
     has_quorum,
     late_beat,
     living,
@@ -61,7 +62,7 @@ def needs(
 
 def _leadership(overview: Overview) -> list[Need]:
     found = [
-        Need(alarm.text, alarm.is_urgent, alarm.todo, alarm.name, keys=_ALARM_KEYS.get(alarm.name, ""))
+        Need(alarm.text, alarm.is_urgent, alarm.todo, alarm.name, keys=_alarm_keys(alarm.name, overview))
         for alarm in alarms(overview)
     ]
     told = word(overview)
@@ -77,12 +78,15 @@ def _leadership(overview: Overview) -> list[Need]:
     return found + _servers(overview)
 
 
-_ALARM_KEYS = {
-    "HALTED": "h lifts it",
-    "NO LEADER": "F forces a node",
-    "CLOCK IN DOUBT": "C accepts it",
-    "FORCED": "F forces another",
-}
+def _alarm_keys(name: str, overview: Overview) -> str:
+    """The keys that do something about an alarm now."""
+    able = {node.name for node in forceable(overview)}
+    keys = {"HALTED": "h lifts it", "CLOCK IN DOUBT": "C accepts it"}
+    if able:
+        keys["NO LEADER"] = "F forces a node"
+    if able - {overview.forced_to}:
+        keys["FORCED"] = "F forces another"
+    return keys.get(name, "")
 
 
 def _servers(overview: Overview) -> list[Need]:

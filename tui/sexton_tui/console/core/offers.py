@@ -8,10 +8,14 @@ _OF_A_JOB = frozenset({"pause", "resume", "trigger", "skip_next", "backfill"})
 _OF_THE_CLUSTER = frozenset({"resign", "halt", "force_leader", "accept_clock", "pause_all"})
 
 
-def offered(action: str, subject: Subject | None, *, read_only: bool, can_kill: bool, can_undo: bool) -> bool | None:
+def offered(
+    action: str, subject: Subject | None, *, read_only: bool, can_kill: bool, can_undo: bool, can_force: bool = True
+) -> bool | None:
     """Whether the key of an action is offered; None where it is none that changes anything."""
     if action == "explain":
         return isinstance(subject, OfTick | OfRun)
+    if action == "force_leader" and not can_force:
+        return False
     is_offered = _is_offered(action, subject, can_kill=can_kill, can_undo=can_undo)
     return None if is_offered is None else is_offered and not read_only
 

@@ -28,6 +28,6 @@ class NodeScreen(ListingScreen):
         return lambda store: store.reads.takeovers(_TERMS)
 
     def show(self, shown: Shown, data: tuple[TakeoverView, ...]) -> None:
-        self.show_head(members.node_lines(self._node.node, shown.overview, data))
+        self.show_head(members.node_lines(self._node.node, shown.overview, data, with_keys=not shown.read_only))
         led = [takeover for takeover in data if takeover.node == self._node.node]
         self.show_rows([members.led_row(takeover, shown.now) for takeover in led])

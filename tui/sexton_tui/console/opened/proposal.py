@@ -31,7 +31,7 @@ class ProposalScreen(ListingScreen):
         return lambda store: store.reads.hold(proposal_id)
 
     def show(self, shown: Shown, data: HoldDetail) -> None:
-        lines = proposal_lines(data, shown.now)
+        lines = proposal_lines(data, shown.now, with_keys=not shown.read_only)
         ticks = data.first_to_start(_TICKS)
         if data.ticks is not None and len(ticks) < data.hold.count:
             lines.append(line((f"the first {len(ticks)} of {count(data.hold.count)} are shown", DIM)))

@@ -28,5 +28,5 @@ class WorkerScreen(ListingScreen):
         return lambda store: store.reads.opened_worker(name)
 
     def show(self, shown: Shown, data: OpenedWorker) -> None:
-        self.show_head(members.worker_lines(data, shown.now))
+        self.show_head(members.worker_lines(data, shown.now, with_keys=not shown.read_only))
         self.show_rows([members.held_row(claim, shown.now) for claim in data.claims])

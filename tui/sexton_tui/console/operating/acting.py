@@ -14,6 +14,7 @@ from sexton_tui.console.acts.sending import Sending
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.lines import line
 from sexton_tui.console.core.offers import offered
+from sexton_tui.console.core.standing import forceable
 from sexton_tui.console.core.subjects import Subject, job_of
 from sexton_tui.console.operating.asking import Asking, asks
 from sexton_tui.console.options import ConsoleOptions
@@ -49,9 +50,13 @@ class Acting(Asking):
 
     def offers(self, action: str) -> bool | None:
         """Whether the key of this action is offered now; None where it changes nothing."""
-        can_kill = self.options.kill_leader is not None
         return offered(
-            action, self.subject, read_only=self.options.read_only, can_kill=can_kill, can_undo=bool(self._undos)
+            action,
+            self.subject,
+            read_only=self.options.read_only,
+            can_kill=self.options.kill_leader is not None,
+            can_undo=bool(self._undos),
+            can_force=self._overview is None or bool(forceable(self._overview)),
         )
 
     async def act(self, act: Act) -> None:

@@ -95,7 +95,7 @@ class OverviewPane(Pane):
     def show(self, shown: Shown, data: _OverviewData) -> None:
         self._known = data
         overview = shown.overview
-        self._needs.show(needs(overview, data.failing) + standing_needs(data.alerts))
+        self._needs.show(needs(overview, data.failing) + standing_needs(data.alerts), with_keys=not shown.read_only)
         self._block("leadership").show(lambda _w, height: leadership_lines(overview, height))
         self._block("lateness").show(
             lambda width, height: blocks.lateness_lines(

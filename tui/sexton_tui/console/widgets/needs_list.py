@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -34,13 +35,14 @@ class NeedsList(OptionList):
         place = self.highlighted
         return self._needs[place].about if self._needs and place is not None and place < len(self._needs) else None
 
-    def show(self, needs: Sequence[Need]) -> None:
-        """Show these."""
+    def show(self, needs: Sequence[Need], *, with_keys: bool = True) -> None:
+        """Show these; ``with_keys``: and the keys that act on them."""
         if tuple(needs) == self._needs:
             return
         before, place = self._needs or (), self.highlighted or 0
         self._needs = tuple(needs)
-        lines = [need_line(need, under_banner=True, with_keys=True) for need in needs]
+        told = needs if with_keys else [replace(need, keys="", todo="") for need in needs]
+        lines = [need_line(need, under_banner=True, with_keys=True) for need in told]
         shown = lines or [line(("● ", GOOD), "nothing")]
         self.set_options([Option(content_of([one], ascii_only=self._ascii_only)) for one in shown])
         was = before[place].about if place and place < len(before) else None
