@@ -65,3 +65,33 @@ def test_a_reading_that_no_instant_or_two_show_is_asked_for_in_utc(reading: str,
     with pytest.raises(InvalidInput, match=told):
         parse_reading(reading, NEAR, shown)
     assert parse_reading(f"{reading}Z", NEAR, shown).hour == 2
+
+
+def test_of_two_instants_that_show_a_reading_both_are_named() -> None:
+    shown = NOW.astimezone(ZoneInfo("Europe/Berlin"))
+    with pytest.raises(InvalidInput) as refused:
+        parse_reading("2026-10-25 02:30", NEAR, shown)
+    assert refused.value.hint == "write 2026-10-25 00:30Z or 2026-10-25 01:30Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("-2h", at(10, day=29)),
+        ("1h 30m ago", at(10, 30, day=29)),
+        ("-1d", at(12)),
+        ("now", NOW),
+        ("yesterday 02:00", at(1)),
+        ("today", at(23)),
+        ("2026-03-28", at(23, day=27)),
+        ("2026-03-28T02:00:00+01:00", at(1)),
+    ],
+)
+def test_a_time_may_be_a_distance_back_a_day_or_as_commands_take_it(text: str, instant: datetime) -> None:
+    assert parse_reading(text, NEAR, NOW.astimezone(ZoneInfo("Europe/Berlin"))) == instant
+
+
+@pytest.mark.parametrize("text", ["-", "ago", "2 ago", "-99999999999d", "yesterday 25:00", "tomorrow", "Z", ""])
+def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(InvalidInput, match="is no instant"):
+        parse_reading(text, NEAR, NOW)

@@ -24,6 +24,7 @@ from sexton_tui.console.ascii_filter import AsciiFilter
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.lines import line
 from sexton_tui.console.core.subjects import Subject, crumb
+from sexton_tui.console.core.typed_instants import EXAMPLES
 from sexton_tui.console.core.words import wants_ascii
 from sexton_tui.console.driver import driver_that_leaves
 from sexton_tui.console.opened.help import HelpScreen
@@ -225,7 +226,7 @@ class SextonConsole(Polling):
         view = self.view
         if view.is_in_time and self._overview is not None:
             now = self._overview.now
-            question = f"Go to (in {now:%Z}): 02:00, or 2026-03-28 02:00"
+            question = f"Go to (in {now:%Z}): {EXAMPLES}"
             await self._ask_view(question, "", "empty: as of now", lambda text: view.jump_to(text, now))
 
     async def _ask_view(self, question: str, value: str, empty: str, take: Callable[[str], None]) -> None:
