@@ -44,17 +44,16 @@ def test_a_day_under_faults_loses_and_doubles_nothing(seed: int) -> None:
 
 
 def test_the_same_seed_makes_the_same_history() -> None:
-    first = simulate(Simulation(77, 1.0))
+    first = simulate(Simulation(77, 0.5))
     assert first.lines > 500
-    assert simulate(Simulation(77, 1.0)).digest == first.digest
-    assert simulate(Simulation(78, 0.1)).digest != simulate(Simulation(79, 0.1)).digest
-    for hash_seed in ("1", "2"):
-        assert digest_in_a_process_of_its_own(hash_seed) == first.digest
+    assert simulate(Simulation(78, 0.5)).digest != first.digest
+    assert simulate(Simulation(77, 0.5)).digest == first.digest
+    assert digest_in_a_process_of_its_own("1" if os.environ.get("PYTHONHASHSEED") == "2" else "2") == first.digest
 
 
 def digest_in_a_process_of_its_own(hash_seed: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "sexton_tui.cli", "simulate", "--seed", "77", "--hours", "1", "--output", "json"],
+        [sys.executable, "-m", "sexton_tui.cli", "simulate", "--seed", "77", "--hours", "0.5", "--output", "json"],
         capture_output=True,
         text=True,
         check=True,

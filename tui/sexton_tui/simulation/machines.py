@@ -43,7 +43,7 @@ LONGEST_BREAK = 180.0  # between two successful duties; stretched likewise
 POLL = timedelta(seconds=60)
 HEARTBEAT_PAUSE = 7.5
 SLOTS = 8
-LOOK = timedelta(seconds=10)
+LOOK = timedelta(seconds=20)
 
 
 @dataclass(frozen=True, slots=True)
