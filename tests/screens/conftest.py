@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from sqlalchemy import Engine, create_engine
+from textual.app import App
 from textual.pilot import Pilot
 
 from sexton_tui.console.app import ConsoleOptions, SextonConsole
@@ -24,6 +27,22 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name == "NO_COLOR" or (name.startswith("TEXTUAL") and not name.startswith("TEXTUAL_SNAPSHOT")):
             monkeypatch.delenv(name)
+
+
+_drawn: WeakKeyDictionary[App[Any], asyncio.Event] = WeakKeyDictionary()
+"""Set when a console has drawn something."""
+
+
+@pytest.fixture(autouse=True)
+def noticed_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SextonConsole, "post_display_hook", lambda app: _drawn[app].set())
+    made = SextonConsole.__init__
+
+    def init(app: SextonConsole, *given: Any, **named: Any) -> None:
+        made(app, *given, **named)
+        _drawn[app] = asyncio.Event()
+
+    monkeypatch.setattr(SextonConsole, "__init__", init)
 
 
 class Scene:
@@ -64,11 +83,16 @@ def hostile(tmp_path: Path) -> Iterator[Scene]:
 
 async def until(pilot: Pilot[Any], condition: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
     """Wait until the condition holds."""
-    deadline = time.monotonic() + seconds
+    deadline, drawn = time.monotonic() + seconds, _drawn[pilot.app]
     while time.monotonic() < deadline:
+        drawn.clear()
         if condition():
             return
-        await pilot.pause(0.2)  # a look at the whole screen costs a tenth of a second
+        # A look at the whole screen costs as much as a key: there is another when something was drawn, and once a
+        # second for what stands nowhere on it.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(drawn.wait(), 1.0)
+        await pilot.pause(0.05)
     raise AssertionError(f"not within {seconds} s: {what}; the screen shows:\n{shown(pilot.app)}")
 
 

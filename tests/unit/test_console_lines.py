@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from sexton.claims import State
 from sexton_tui.console.core.lines import Line, clean, fit, line, row, text_lines, to_ascii
+from sexton_tui.console.core.reading import reading_line
 from sexton_tui.console.core.words import count, duration, instant, plural, size, strip, wants_ascii
 
 NOW = datetime(2026, 3, 29, 2, 30, 41, tzinfo=UTC)
@@ -122,3 +123,8 @@ def test_a_strip_tells_outcomes_by_shape() -> None:
 )
 def test_the_locale_decides_about_ascii(environ: dict[str, str], ascii_only: bool) -> None:
     assert wants_ascii(environ) is ascii_only
+
+
+def test_what_is_being_read_says_so_in_plain_ascii_too_and_what_is_in_the_way() -> None:
+    assert reading_line().text == "reading …"
+    assert reading_line("no data yet; gone", ascii_only=True).text == "reading ...  no data yet; gone"

@@ -27,15 +27,14 @@ from sexton_tui.console.core.subjects import Subject, crumb
 from sexton_tui.console.core.typed_instants import EXAMPLES
 from sexton_tui.console.core.words import wants_ascii
 from sexton_tui.console.driver import driver_that_leaves
-from sexton_tui.console.opened.help import HelpScreen
-from sexton_tui.console.opened.opening import screen_for
+from sexton_tui.console.loading import next_to_load, part
+from sexton_tui.console.opened.opening import SCREEN_PARTS, screen_for
 from sexton_tui.console.opened.screen import OpenedScreen
 from sexton_tui.console.operating import OPERATING_BINDINGS
 from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.palette import SextonCommands
-from sexton_tui.console.panes import PANE_TYPES
-from sexton_tui.console.panes.runs import RunsPane
+from sexton_tui.console.panes import PANE_PARTS, make_pane
 from sexton_tui.console.polling import Polling
 from sexton_tui.console.themes import next_theme, themes
 from sexton_tui.console.view import CursorMoved, OpenAsked
@@ -49,6 +48,9 @@ from sexton_tui.terminal import is_terminal_gone, leave_terminal_if_gone
 __all__ = ["ConsoleOptions", "SextonConsole", "run_console"]
 
 _NARROW = 110
+_HELP = "sexton_tui.console.opened.help:HelpScreen"
+_LOADED_AHEAD = (*PANE_PARTS.values(), *SCREEN_PARTS.values(), _HELP)
+_LOAD_EVERY = 0.05  # seconds
 _SWITCH_SECONDS = 0.001  # a key waits no longer than that for a thread that makes values of what it read
 
 
@@ -115,14 +117,14 @@ class SextonConsole(Polling):
             yield Static(id="clock", classes="clock")
         yield Banner(ascii_only=self.ascii_only)
         with ContentSwitcher(initial=PANES[0].id, id="panes"):
-            for pane in PANES:
-                yield PANE_TYPES[pane.id](id=pane.id, ascii_only=self.ascii_only)
+            yield make_pane(PANES[0].id, ascii_only=self.ascii_only)
         yield KeysFooter()
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         if self.ascii_only:
             self.screen.add_class("ascii")
-        self._choose(PANES[0].id)
+        await self._choose(PANES[0].id)
+        self._loading_ahead = self.set_interval(_LOAD_EVERY, self._load_ahead)
         self.set_interval(0.5, self._tell_age)
         if not self.is_headless:
             self.set_interval(0.5, self._leave_without_terminal)
@@ -151,8 +153,21 @@ class SextonConsole(Polling):
             calls.close()
         self._errands.close()
 
-    def _choose(self, name: str) -> None:
-        self.main.query_one("#panes", ContentSwitcher).current = name
+    def _load_ahead(self) -> None:
+        """Load the next part that was not needed yet, once what was needed first is on the screen."""
+        if self._overview is None:
+            return
+        if (where := next_to_load(_LOADED_AHEAD)) is None:
+            self._loading_ahead.stop()
+        else:
+            part(where)
+
+    async def _choose(self, name: str) -> None:
+        """Bring a pane to the front; the first time, it is made."""
+        switcher = self.main.query_one("#panes", ContentSwitcher)
+        if not switcher.query_children(f"#{name}"):
+            await switcher.add_content(make_pane(name, ascii_only=self.ascii_only))
+        switcher.current = name
         for tab in self.main.query(Tab):
             tab.set_class(tab.pane == name, "chosen")
         self.pane.add_class("waiting")  # what it shows is of its last visit
@@ -179,30 +194,30 @@ class SextonConsole(Polling):
         if action == "widen":
             return self.view.is_narrowed
         if action == "failed":
-            return isinstance(self.view, RunsPane)
+            return self.view.has_failures
         return True
 
-    def action_pane(self, name: str) -> None:
+    async def action_pane(self, name: str) -> None:
         while len(self.screen_stack) > 1:
             self.screen.dismiss(None)
-        self._choose(name)
+        await self._choose(name)
 
     def action_help(self) -> None:
-        if not isinstance(self.screen, HelpScreen):
+        help_screen = part(_HELP)
+        if not isinstance(self.screen, help_screen):
             bindings = [one.binding for one in self.screen.active_bindings.values()]
             here = {self.get_key_display(one): one.description for one in bindings if one.show or "turn" in one.action}
             can_kill = self.options.kill_leader is not None
             lines = help_lines(can_kill=can_kill, read_only=self.options.read_only, here=here)
-            self._push(HelpScreen(lines, ascii_only=self.ascii_only))
+            self._push(help_screen(lines, ascii_only=self.ascii_only))
 
     def action_turn(self, pages: int) -> None:
         self.view.turn(pages)
         self._wake.set()
 
     def action_failed(self) -> None:
-        if isinstance(self.view, RunsPane):
-            self.view.toggle_failed()
-            self._wake.set()
+        self.view.toggle_failed()
+        self._wake.set()
 
     def action_next_theme(self) -> None:
         self.theme = next_theme(self.theme)
@@ -239,8 +254,8 @@ class SextonConsole(Polling):
         self._offer()
         self._wake.set()
 
-    def on_tab_clicked(self, event: Tab.Clicked) -> None:
-        self.action_pane(event.pane)
+    async def on_tab_clicked(self, event: Tab.Clicked) -> None:
+        await self.action_pane(event.pane)
 
     # --- opening ----------------------------------------------------------------------------------
 

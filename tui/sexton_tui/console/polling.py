@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual import work
 from textual.app import ScreenStackError
+from textual.binding import Binding
 from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
@@ -73,7 +74,7 @@ class Polling(Operating):
         self._answered_at: float | None = None
         self._started_at = monotonic()
         self._trouble = ""
-        self._offered: tuple[str, Subject | None] | None = None
+        self._offered: tuple[str, tuple[bool | None, ...]] | None = None
         self._pace = Pace(at=time.monotonic())
         self._parts: OverviewParts | None = None
         self._newest: tuple[View | None, Any] = (None, None)  # the view that was read last, and what was read
@@ -208,6 +209,7 @@ class Polling(Operating):
             told.append(line((f"!! {old}; {self._trouble or 'the database does not answer'}", ALARM)))
         if self._overview is not None:
             told += alarm_lines(self._overview)
+        self.view.tell_wait(told[0].text.removeprefix("!! ") if is_stale else "")
         self.main.set_class(is_stale, "stale")
         self.main.query_one("#clock", Static).update(content_of([line(clock)]))
         self.main.query_one(Banner).show(told)
@@ -219,10 +221,11 @@ class Polling(Operating):
                 head.show_banner(told)
 
     def _offer(self) -> None:
-        """Have the footer made anew where other keys are offered; it is empty for a moment."""
+        """Have the footer made anew where other keys are offered."""
         with _unless_leaving():
             view = self.view
-            offered = (str(view.id or id(view)), view.subject)
+            actions = {one.action for one in self.BINDINGS if isinstance(one, Binding)}
+            offered = (str(view.id or id(view)), tuple(self.check_action(one, ()) for one in sorted(actions)))
             if offered != self._offered:
                 self._offered = offered
                 self.refresh_bindings()

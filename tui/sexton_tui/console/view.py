@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 from textual.widget import Widget
 
-from sexton.cluster_views import Overview
-from sexton.store.protocol import Store
-from sexton_tui.console.core.history import LatenessHistory
-from sexton_tui.console.core.subjects import Subject
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from datetime import datetime
 
-Request = Callable[[Store], Any]
+    from sexton.cluster_views import Overview
+    from sexton.store.protocol import Store
+    from sexton_tui.console.core.history import LatenessHistory
+    from sexton_tui.console.core.subjects import Subject
+
+Request = Callable[["Store"], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,13 @@ class CursorMoved(Message):
         self.reads = reads
 
 
+class Awaiting:
+    """A widget that says that it is being read, until it first has something to show."""
+
+    def tell_wait(self, trouble: str) -> None:
+        """Say what is in the way, too; nothing where it was read."""
+
+
 class View(Widget):
     """A pane or an opened screen."""
 
@@ -70,6 +79,12 @@ class View(Widget):
     def show(self, shown: Shown, data: Any) -> None:
         """Show what ``request`` read."""
 
+    def tell_wait(self, trouble: str) -> None:
+        """What was not read yet says what is in the way of that; nothing, where ``trouble`` is empty."""
+        for widget in self.walk_children():
+            if isinstance(widget, Awaiting):
+                widget.tell_wait(trouble)
+
     def show_missing(self, sentence: str) -> None:
         """What was asked for is not, or no more: say so."""
 
@@ -83,6 +98,8 @@ class View(Widget):
         """What takes the keys when the view comes to the front."""
         return None
 
+    has_failures = False
+    """Whether ``toggle_failed`` narrows it to what failed."""
     is_sortable = False
     """Whether ``sort`` gives it another order."""
     is_in_time = False
@@ -94,6 +111,9 @@ class View(Widget):
 
     def sort(self) -> None:
         """The next order."""
+
+    def toggle_failed(self) -> None:
+        """Only what failed, or all again."""
 
     def jump_to(self, text: str, now: datetime) -> None:
         """Show it from the time on that the text says; as of now by an empty one. Raises ``InvalidInput``."""

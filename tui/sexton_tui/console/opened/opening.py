@@ -1,6 +1,8 @@
-"""Which screen a subject opens into."""
+"""Which screen a subject opens into. A screen's module loads when the first of its kind is opened."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from sexton_tui.console.calls import Calling
 from sexton_tui.console.core.subjects import (
@@ -18,47 +20,33 @@ from sexton_tui.console.core.subjects import (
     OfWorker,
     Subject,
 )
-from sexton_tui.console.opened.decisions import DecisionsScreen
-from sexton_tui.console.opened.event import EventScreen
-from sexton_tui.console.opened.job import JobScreen
-from sexton_tui.console.opened.node import NodeScreen
-from sexton_tui.console.opened.proposal import ProposalScreen
-from sexton_tui.console.opened.queue import QueueScreen
-from sexton_tui.console.opened.revision import RevisionScreen
-from sexton_tui.console.opened.run import RunScreen
+from sexton_tui.console.loading import part
 from sexton_tui.console.opened.screen import OpenedScreen
-from sexton_tui.console.opened.setting import SettingScreen
-from sexton_tui.console.opened.takeover import TakeoverScreen
-from sexton_tui.console.opened.tick import TickScreen
-from sexton_tui.console.opened.worker import WorkerScreen
+
+_HERE = "sexton_tui.console.opened"
+SCREEN_PARTS: Mapping[type[Subject], str] = {
+    OfJob: f"{_HERE}.job:JobScreen",
+    OfRun: f"{_HERE}.run:RunScreen",
+    OfTick: f"{_HERE}.tick:TickScreen",
+    OfProposal: f"{_HERE}.proposal:ProposalScreen",
+    OfTakeover: f"{_HERE}.takeover:TakeoverScreen",
+    OfDecisions: f"{_HERE}.decisions:DecisionsScreen",
+    OfWorker: f"{_HERE}.worker:WorkerScreen",
+    OfQueue: f"{_HERE}.queue:QueueScreen",
+    OfNode: f"{_HERE}.node:NodeScreen",
+    OfEvent: f"{_HERE}.event:EventScreen",
+    OfSetting: f"{_HERE}.setting:SettingScreen",
+    OfRevision: f"{_HERE}.revision:RevisionScreen",
+}
+"""By the kind of subject; what has none is all that there is to see of it."""
 
 
 def screen_for(subject: Subject, writes: Calling | None, *, ascii_only: bool) -> OpenedScreen | None:
-    """The screen; None where the subject is all that there is to see of it. ``writes`` None: nothing may be changed."""
-    match subject:
-        case OfJob(job):
-            return JobScreen(job, ascii_only=ascii_only)
-        case OfRun():
-            return RunScreen(subject, writes, ascii_only=ascii_only)
-        case OfRevision():
-            return RevisionScreen(subject, ascii_only=ascii_only)
-        case OfTick():
-            return TickScreen(subject, ascii_only=ascii_only)
-        case OfTakeover():
-            return TakeoverScreen(subject, ascii_only=ascii_only)
-        case OfDecisions():
-            return DecisionsScreen(subject, ascii_only=ascii_only)
-        case OfProposal():
-            return ProposalScreen(subject, ascii_only=ascii_only)
-        case OfWorker():
-            return WorkerScreen(subject, ascii_only=ascii_only)
-        case OfQueue():
-            return QueueScreen(subject, ascii_only=ascii_only)
-        case OfNode():
-            return NodeScreen(subject, ascii_only=ascii_only)
-        case OfEvent():
-            return EventScreen(subject, ascii_only=ascii_only)
-        case OfSetting():
-            return SettingScreen(subject, ascii_only=ascii_only)
-        case _:
-            return None
+    """The screen; None where the subject has none. ``writes`` None: nothing may be changed."""
+    where = SCREEN_PARTS.get(type(subject))
+    if where is None:
+        return None
+    screen = part(where)
+    given = (subject, writes) if isinstance(subject, OfRun) else (subject,)
+    opened: OpenedScreen = screen(*given, ascii_only=ascii_only)
+    return opened

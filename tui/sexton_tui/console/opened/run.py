@@ -25,6 +25,7 @@ from sexton_tui.console.core.words import clock_of
 from sexton_tui.console.opened.screen import OpenedScreen
 from sexton_tui.console.view import Request, Shown
 from sexton_tui.console.widgets.drawing import content_of
+from sexton_tui.console.widgets.read_lines import ReadLines
 
 WATCH_FOR = timedelta(seconds=15)
 WATCH_EVERY = 5.0
@@ -81,7 +82,7 @@ class RunScreen(OpenedScreen):
         self._follows = run.goes_on
 
     def compose_body(self) -> ComposeResult:
-        yield Static(content_of([line(("reading …", DIM))], ascii_only=self.ascii_only), classes="opened-head")
+        yield ReadLines(classes="opened-head", ascii_only=self.ascii_only)
         with VerticalScroll(id="page"):
             yield Static(id="lines")
 

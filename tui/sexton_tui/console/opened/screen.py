@@ -13,12 +13,13 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sexton_tui.console.core.lines import DIM, WARN, Line, line
+from sexton_tui.console.core.lines import WARN, Line, line
 from sexton_tui.console.core.subjects import Subject, crumb
 from sexton_tui.console.view import Shown, View
 from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.head import Head
 from sexton_tui.console.widgets.keys_footer import KeysFooter
+from sexton_tui.console.widgets.read_lines import ReadLines
 
 
 class OpenedScreen(Screen[None], View):
@@ -68,7 +69,7 @@ class LinesScreen(OpenedScreen):
 
     def compose_body(self) -> ComposeResult:
         with VerticalScroll(id="page"):
-            yield Static(content_of([line(("reading …", DIM))], ascii_only=self.ascii_only), id="lines")
+            yield ReadLines(id="lines", ascii_only=self.ascii_only)
 
     @property
     def focus_target(self) -> Widget | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.widgets import Static
 
 from sexton.claims import State
@@ -30,6 +31,24 @@ _RUNNING = 50
 _BEFORE_ALL = 2**62  # no run has a token so high
 
 
+class EndAsked(Message):
+    """Home or end: the newest run, or the oldest."""
+
+    def __init__(self, *, oldest: bool) -> None:
+        super().__init__()
+        self.oldest = oldest
+
+
+class RunTable(FleetTable):
+    """Its end is not known before it was read: home and end ask for another list."""
+
+    def action_first(self) -> None:
+        self.post_message(EndAsked(oldest=False))
+
+    def action_last(self) -> None:
+        self.post_message(EndAsked(oldest=True))
+
+
 @dataclass(frozen=True, slots=True)
 class _Runs:
     """A block of the list, and the list it is of."""
@@ -47,13 +66,15 @@ class RunsPane(Pane):
 
     is_paged = True
     is_in_time = True
-    table: FleetTable
+    has_failures = True
+    table: RunTable
 
     def __init__(self, *, id: str, ascii_only: bool) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, ascii_only=ascii_only)
         self.only_failed = False
         self._place = RunWindow()
         self._at: datetime | None = None  # the time that was gone to
+        self._is_oldest = False  # the list is of the oldest runs alone
         self._is_sought = False  # its row is to come under the cursor
         self._states: frozenset[State] = frozenset()
         self._which: RunFilter | None = None
@@ -61,7 +82,7 @@ class RunsPane(Pane):
         self._shown: Shown | None = None
 
     def compose(self) -> ComposeResult:
-        self.table = FleetTable(tables.RUN_COLUMNS, id="run-table", ascii_only=self.ascii_only, follows_top=True)
+        self.table = RunTable(tables.RUN_COLUMNS, id="run-table", ascii_only=self.ascii_only, follows_top=True)
         yield self.table
         yield Static(classes="info")
 
@@ -86,13 +107,16 @@ class RunsPane(Pane):
         states = self._states or (_FAILED if failed else frozenset())
         which = RunFilter(states=states, queue=asked.queue, owner=asked.owner, tag=asked.tag, letters=asked.letters)
         known = self._which
-        with_running = block == 0 and at is None and not states
+        is_oldest = self._is_oldest
+        with_running = block == 0 and at is None and not states and not is_oldest
 
         def read(store: Store) -> _Runs:
             reads, begin, since = store.reads, before, start
             if at is not None and start is None:
                 since = begin = reads.run_key_after(at, _NEWER) or RunKey(at, _BEFORE_ALL)
             narrowed = known or _of_one_job(store, which)
+            if is_oldest:
+                return _Runs(generation, block, since, narrowed, (), reads.oldest_runs(narrowed, BLOCK))
             running = reads.running(_RUNNING, narrowed) if with_running else ()
             page = reads.runs_page(narrowed, begin, BLOCK - len(running))
             return _Runs(generation, block, since, narrowed, running, page)
@@ -109,9 +133,9 @@ class RunsPane(Pane):
         self._which = data.which
         self._place = place.read(data.block, len(rows), data.page.older)
         self.table.show_rows(data.generation, data.block * BLOCK, rows, self._place.total)
-        if self._is_sought and self._at is not None:
+        if self._is_sought:
             self._is_sought, at = False, self._at
-            newer = sum(run.finished_at > at for run in data.page.runs)
+            newer = len(rows) - 1 if at is None else sum(run.finished_at > at for run in data.page.runs)
             self.table.move_cursor(row=newer)
         self._tell_place(shown)
 
@@ -126,6 +150,8 @@ class RunsPane(Pane):
         end = min(last + 1, self._place.total)
         of = f"{known:,}" if known is not None else f"{self._place.total:,}+" if self._place.keys else "more"
         told = f"{first + 1:,} to {end:,} of {of} runs" if self._place.total else "no runs"
+        if self._is_oldest and self._place.total:
+            told += " from the oldest on; home: the newest"
         parts = [told, " only failed" if self.only_failed else ""]
         if self._searched is not None:
             parts.append(f", looked back to {full_instant(self._searched.finished_at, shown.now)}; @ goes further")
@@ -154,17 +180,28 @@ class RunsPane(Pane):
         self._renew()
 
     def jump_to(self, text: str, now: datetime) -> None:
-        self._at = parse_reading(text, now, now) if text else None
+        self._at, self._is_oldest = parse_reading(text, now, now) if text else None, False
         self._is_sought = self._at is not None
         self._renew()
 
     @property
     def is_narrowed(self) -> bool:
-        return bool(self.find) or self._at is not None
+        return bool(self.find) or self._at is not None or self._is_oldest
 
     def widen(self) -> None:
-        self._at = None
+        self._at, self._is_oldest = None, False
         self.find_by("")
+
+    def on_end_asked(self, event: EndAsked) -> None:
+        event.stop()
+        has_all = self._place.end is not None and self._at is None and not self._is_oldest
+        if has_all or (event.oldest == self._is_oldest and self._at is None):
+            self.table.move_cursor(row=self._place.total - 1 if event.oldest else 0)
+            return
+        self._at, self._is_oldest = None, event.oldest
+        self._is_sought = event.oldest
+        self._renew()
+        self.post_message(CursorMoved(reads=True))
 
     def _renew(self) -> None:
         self._place = RunWindow()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual.content import Content
+from textual.strip import Strip
 
 from sexton_tui.console.core.lines import Line, Span, to_ascii
 
@@ -37,3 +40,8 @@ def text_of(span: Span, styles: Mapping[str, str], *, ascii_only: bool = False) 
     """A table's cell, in the styles of ``themes.cell_styles``."""
     text = to_ascii(span.text) if ascii_only else span.text
     return Text(text, style=styles[span.style], no_wrap=True, overflow="crop")
+
+
+def strip_of(one: Line, width: int, style: Style) -> Strip:
+    """The line's text as a row of a table that is `width` cells wide."""
+    return Strip([Segment(f" {one.text}", style)]).crop_extend(0, width, style)

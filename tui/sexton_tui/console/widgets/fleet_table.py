@@ -19,16 +19,18 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from sexton_tui.console.core.lines import Row, to_ascii
+from sexton_tui.console.core.reading import reading_line
 from sexton_tui.console.core.subjects import Subject
 from sexton_tui.console.core.windows import Window, span_of_blocks
 from sexton_tui.console.themes import cell_styles
-from sexton_tui.console.view import CursorMoved, OpenAsked
+from sexton_tui.console.view import Awaiting, CursorMoved, OpenAsked
+from sexton_tui.console.widgets.drawing import strip_of
 
 _WIDEST = 48  # cells of a column that is not the last
 _HEAD = 1  # line
 
 
-class FleetTable(ScrollView, can_focus=True):
+class FleetTable(ScrollView, Awaiting, can_focus=True):
     """Shows a window over a long list. ``follows_top``: a cursor on the first row stays on the newest."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"fleet--header", "fleet--cursor"}
@@ -65,6 +67,8 @@ class FleetTable(ScrollView, can_focus=True):
         self._ascii_only = ascii_only
         self._follows_top = follows_top
         self.window = Window()
+        self._is_read = False
+        self._trouble = ""
         self._cursor = 0
         self._wanted: str | None = None  # the key of the row under the cursor, once it was seen
         self._widths = [cell_len(title) for title in self._titles]
@@ -110,6 +114,7 @@ class FleetTable(ScrollView, can_focus=True):
     def renew(self) -> None:
         """Another list: from its first row on."""
         self.window.renew()
+        self._is_read = False
         self._cursor, self._wanted = 0, None
         self._widths = [cell_len(title) for title in self._titles]
         self.scroll_to(0, 0, animate=False, immediate=True, force=True)
@@ -122,6 +127,7 @@ class FleetTable(ScrollView, can_focus=True):
         old_total, wanted = self.window.total, self._wanted
         if not self.window.put(generation, offset, rows, total):
             return
+        was_read, self._is_read = self._is_read, True
         is_wider = self._widen(rows)
         if old_total != total or is_wider:
             self.virtual_size = Size(sum(self._widths) + len(self._widths) * 2, total + _HEAD)
@@ -131,7 +137,7 @@ class FleetTable(ScrollView, can_focus=True):
         if has_moved:  # the rows on the screen move with it
             self.scroll_to(y=max(first + new - self._cursor, 0), animate=False, immediate=True, force=True)
         self._cursor, self._wanted = new, self.selected
-        if has_moved or is_wider or old_total != total:
+        if has_moved or is_wider or old_total != total or not was_read:
             self.refresh()
         else:
             for at, old in enumerate(before):
@@ -140,6 +146,11 @@ class FleetTable(ScrollView, can_focus=True):
         self._keep_in_sight()
         if self._wanted != wanted:
             self.post_message(CursorMoved())
+
+    def tell_wait(self, trouble: str) -> None:
+        if not self._is_read and trouble != self._trouble:
+            self._refresh_line(int(self.scroll_offset.y))
+        self._trouble = trouble
 
     def get_row_index(self, key: str) -> int:
         """Where the row with this key is. Raises ``KeyError`` where it is not known."""
@@ -257,6 +268,8 @@ class FleetTable(ScrollView, can_focus=True):
             names = zip(self._titles, self._widths, strict=True)
             titles = [Segment(f" {set_cell_size(title, wide)} ", head) for title, wide in names]
             return Strip(titles).crop_extend(left, left + width, head)
+        if not self._is_read and y == _HEAD:
+            return strip_of(reading_line(self._trouble, ascii_only=self._ascii_only), width, self.rich_style)
         place = int(self.scroll_offset.y) + y - _HEAD
         row = self.window.row(place)
         is_cursor = place == self._cursor and place < self.window.total

@@ -11,7 +11,6 @@ from textual.widgets._footer import FooterKey  # Textual names it nowhere else; 
 
 from sexton_tui.console.core.keys import MORE, fitting
 
-
 _NARROWEST = 30
 
 

@@ -7,24 +7,26 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from sexton_tui.console.core.lines import GOOD, line
 from sexton_tui.console.core.needs import Need
 from sexton_tui.console.core.overview import need_line
+from sexton_tui.console.core.reading import reading_line
 from sexton_tui.console.core.subjects import Subject
-from sexton_tui.console.view import CursorMoved, OpenAsked
+from sexton_tui.console.view import Awaiting, CursorMoved, OpenAsked
 from sexton_tui.console.widgets.drawing import content_of
 
 
-class NeedsList(OptionList):
+class NeedsList(OptionList, Awaiting):
     """The cursor stays on its need while others come and go, and is on the first where it was there."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "open", show=False)]
 
     def __init__(self, *, id: str, ascii_only: bool = False) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes="block")
+        super().__init__(_waiting("", ascii_only), id=id, classes="block")
         self.border_title = "Needs a human: enter opens"
         self._ascii_only = ascii_only
         self._needs: tuple[Need, ...] | None = None
@@ -34,6 +36,10 @@ class NeedsList(OptionList):
         """What the need under the cursor is about."""
         place = self.highlighted
         return self._needs[place].about if self._needs and place is not None and place < len(self._needs) else None
+
+    def tell_wait(self, trouble: str) -> None:
+        if self._needs is None:
+            self.replace_option_prompt_at_index(0, _waiting(trouble, self._ascii_only))
 
     def show(self, needs: Sequence[Need], *, with_keys: bool = True) -> None:
         """Show these; ``with_keys``: and the keys that act on them."""
@@ -56,3 +62,7 @@ class NeedsList(OptionList):
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
         self.post_message(CursorMoved())
+
+
+def _waiting(trouble: str, ascii_only: bool) -> Content:
+    return content_of([reading_line(trouble, ascii_only=ascii_only)])

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
+from textual.strip import Strip
 from textual.widgets import DataTable
 
 from sexton_tui.console.core.lines import Row, Span
+from sexton_tui.console.core.reading import reading_line
 from sexton_tui.console.core.subjects import Subject
 from sexton_tui.console.core.tables import column_widths, keep_place
 from sexton_tui.console.themes import cell_styles
-from sexton_tui.console.view import CursorMoved, OpenAsked
-from sexton_tui.console.widgets.drawing import text_of
+from sexton_tui.console.view import Awaiting, CursorMoved, OpenAsked
+from sexton_tui.console.widgets.drawing import strip_of, text_of
 
 
-class RowTable(DataTable[object]):
+class RowTable(DataTable[object], Awaiting):
     """Shows the core's rows. Changed cells are changed in place; the cursor stays on its row, or on the newest.
 
     ``reads``: what is shown beside it hangs on the row under the cursor.
@@ -37,6 +39,8 @@ class RowTable(DataTable[object]):
         self._reads = reads
         self._widths: list[int] = []
         self._shown: tuple[Row, ...] = ()
+        self._is_read = False
+        self._trouble = ""
         self._styles: Mapping[str, str] = {}
 
     def on_mount(self) -> None:
@@ -71,6 +75,9 @@ class RowTable(DataTable[object]):
     def show(self, rows: Sequence[Row]) -> None:
         """Show these rows in this order."""
         rows = tuple(rows)
+        if not self._is_read:
+            self._is_read = True
+            self.refresh()
         if rows == self._shown:
             return
         keys = [row.key for row in rows]
@@ -84,6 +91,16 @@ class RowTable(DataTable[object]):
             self._widths = widths
             self._change_rows(rows, keys)
         self._shown = rows
+
+    def tell_wait(self, trouble: str) -> None:
+        if not self._is_read and trouble != self._trouble:
+            self._trouble = trouble
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        if self._is_read or y != self.header_height:
+            return super().render_line(y)
+        return strip_of(reading_line(self._trouble, ascii_only=self._ascii_only), self.size.width, self.rich_style)
 
     def _restyle(self) -> None:
         """Draw what is shown in the new theme's colours."""

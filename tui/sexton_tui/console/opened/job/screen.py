@@ -59,9 +59,9 @@ class JobScreen(OpenedScreen):
         Binding("shift+tab", "section(-1)", "part before", show=False),
     ]
 
-    def __init__(self, job: str, *, ascii_only: bool = False) -> None:
-        super().__init__(OfJob(job), ascii_only=ascii_only)
-        self._sections = [of_type(job, ascii_only=ascii_only) for of_type in _SECTIONS]
+    def __init__(self, job: OfJob, *, ascii_only: bool = False) -> None:
+        super().__init__(job, ascii_only=ascii_only)
+        self._sections = [of_type(job.job, ascii_only=ascii_only) for of_type in _SECTIONS]
         self._place = 0
         self._shown: Shown | None = None
 
@@ -71,7 +71,7 @@ class JobScreen(OpenedScreen):
                 yield SectionName(section.title, place)
             yield Static(content_of([line("tab: the next part")]), classes="clock")
         with ContentSwitcher(initial=self._sections[0].id, id="sections"):
-            yield from self._sections
+            yield self._sections[0]
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -111,18 +111,22 @@ class JobScreen(OpenedScreen):
     def jump_to(self, text: str, now: datetime) -> None:
         self.section.jump_to(text, now)
 
-    def on_section_name_clicked(self, event: SectionName.Clicked) -> None:
-        self._choose(event.place)
+    async def on_section_name_clicked(self, event: SectionName.Clicked) -> None:
+        await self._choose(event.place)
 
-    def action_section(self, by: int) -> None:
-        self._choose((self._place + by) % len(self._sections))
+    async def action_section(self, by: int) -> None:
+        await self._choose((self._place + by) % len(self._sections))
 
-    def _choose(self, place: int) -> None:
+    async def _choose(self, place: int) -> None:
+        """Show the part in this place; the first time, it is mounted."""
+        section, switcher = self._sections[place], self.query_one("#sections", ContentSwitcher)
+        if not section.is_attached:
+            await switcher.add_content(section)
         self._place = place
-        self.is_paged, self.is_in_time = self.section.is_paged, self.section.is_in_time
-        self.query_one("#sections", ContentSwitcher).current = self.section.id
+        self.is_paged, self.is_in_time = section.is_paged, section.is_in_time
+        switcher.current = section.id
         self._mark()
-        self.set_focus(self.section.focus_target)
+        self.set_focus(section.focus_target)
         self.refresh_bindings()
         self.post_message(CursorMoved(reads=True))
 

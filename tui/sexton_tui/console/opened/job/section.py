@@ -10,11 +10,12 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sexton_tui.console.core.lines import DIM, WARN, Line, Row, line
+from sexton_tui.console.core.lines import WARN, Line, Row, line
 from sexton_tui.console.core.subjects import OfJob, Subject
 from sexton_tui.console.core.typed_instants import parse_reading
 from sexton_tui.console.view import Shown, View
 from sexton_tui.console.widgets.drawing import content_of
+from sexton_tui.console.widgets.read_lines import ReadLines
 from sexton_tui.console.widgets.table import RowTable
 
 _JUST_AFTER = timedelta(microseconds=1)
@@ -43,7 +44,7 @@ class LinesSection(Section):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="page"):
-            yield Static(content_of([line(("reading …", DIM))], ascii_only=self.ascii_only), id="lines")
+            yield ReadLines(id="lines", ascii_only=self.ascii_only)
 
     @property
     def focus_target(self) -> Widget | None:
@@ -64,7 +65,7 @@ class TableSection(Section):
     def compose(self) -> ComposeResult:
         self.table = RowTable(self.COLUMNS, id=f"{self.id}-table", ascii_only=self.ascii_only)
         yield self.table
-        yield Static(content_of([line("reading …")], ascii_only=self.ascii_only), classes="info")
+        yield Static(classes="info")
 
     @property
     def subject(self) -> Subject | None:
