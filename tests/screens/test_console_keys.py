@@ -135,10 +135,15 @@ def test_runs_go_on_below_the_screen_and_from_any_time_on(seeded: Scene) -> None
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await pilot.press("5")
         await sees(pilot, app, "of 256+ runs")
-        await pilot.press("end")
-        await sees(pilot, app, "of 214 runs")
-        await pilot.press("end")
-        await sees(pilot, app, "214 of 214 runs")
+        await pilot.press("pagedown", "pagedown", "pagedown", "pagedown")
+        await sees(pilot, app, "of 214 runs")  # by going there
+        await pilot.press("home")
+        await pilot.press("f", "f", "end")
+        await sees(pilot, app, "128 of 128 runs from the oldest on; home: the newest")  # at once
+        oldest = min(run.finished_at for run in seeded.rows(select(tables.runs.c.finished_at)))
+        await sees(pilot, app, f"{oldest:%H:%M:%S}")
+        await pilot.press("home")
+        await sees(pilot, app, "of 256+ runs")
         await pilot.press("at")
         await until(pilot, lambda: isinstance(app.focused, Input), "a question is asked")
         await press(pilot, "02:20")

@@ -264,6 +264,8 @@ def test_runs_page_by_key_and_see_each_once(ledger: Ledger) -> None:
         if before is None:
             break
     assert len(tokens) == len(set(tokens)) == total
+    end = ledger.reader.oldest_runs(limit=50)
+    assert ([run.token for run in end.runs], end.older) == (tokens[-50:], None)
 
 
 def test_run_filters(ledger: Ledger) -> None:
@@ -273,6 +275,11 @@ def test_run_filters(ledger: Ledger) -> None:
     assert ledger.reader.runs_page(RunFilter(queue="gpu")).runs == ()
     of_job = ledger.reader.runs_page(RunFilter(job="SYNC-EU", states=frozenset({State.SUCCEEDED, State.FAILED})))
     assert len(of_job.runs) == 7
+    assert ledger.reader.oldest_runs(RunFilter(job="sync-eu"), 3).runs == of_job.runs[-3:]
+    assert (
+        ledger.reader.oldest_runs(RunFilter(states=frozenset({State.FAILED}), letters="sync"), 3).runs
+        == (failed.runs[-3:])
+    )
     for which, jobs in ((RunFilter(owner="infra"), set()), (RunFilter(tag="infra"), {"heartbeat-ping"})):
         assert {run.job for run in ledger.reader.runs_page(which).runs} == jobs
         assert {claim.job for claim in ledger.reader.running(which=which)} <= jobs

@@ -54,8 +54,10 @@ def run_view(row: Row[Any]) -> RunView:
     )
 
 
-def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, limit: int) -> RunPage:
-    """Runs older than `before` (None: the newest), newest first."""
+def read_runs(
+    connection: Connection, which: RunFilter, before: RunKey | None, limit: int, *, oldest: bool = False
+) -> RunPage:
+    """Runs older than `before` (None: the newest), newest first; or the ``oldest`` there are, newest first, too."""
     table = tables.runs
     window = select(table)
     is_searched = False
@@ -66,19 +68,19 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
             window = window.where(text("outcome IN (4, 5, 6)"))  # lets runs_failed serve it
         if which.states != _FAILED:
             is_searched = True
-    order: tuple[Any, ...] = (table.c.finished_at.desc(), table.c.token.desc())
+    order: tuple[Any, ...] = (table.c.finished_at, table.c.token)
     if which.job:
         job_ids = select(tables.jobs.c.job_id).where(is_named(which.job))
         ids = list(connection.execute(job_ids).scalars())
         window = window.where(table.c.job_id.in_(ids))
         # By its ticks, as runs_claim has them: by their ends, all runs of all jobs would be looked through.
-        order = (table.c.scheduled_at.desc(),)
+        order = (table.c.scheduled_at,)
         if before is not None:
             window = window.where(table.c.scheduled_at <= before.finished_at)
         is_searched = True
     is_searched = is_searched or bool(which.queue or which.owner or which.tag or which.letters)
     size = SEARCHED_RUNS if is_searched else limit
-    source = window.order_by(*order).limit(size).subquery("newest")
+    source = window.order_by(*(order if oldest else [by.desc() for by in order])).limit(size).subquery("found")
     query = select_runs(source)
     if which.states:
         query = query.where(source.c.outcome.in_([int(state) for state in which.states]))
@@ -91,8 +93,11 @@ def read_runs(connection: Connection, which: RunFilter, before: RunKey | None, l
         query = query.where(source.c.job_id.in_(ids_of_jobs(which.owner, which.tag)))
     if which.letters:
         query = query.where(has_letters(which.letters))
-    rows = connection.execute(query.order_by(source.c.finished_at.desc(), source.c.token.desc()).limit(limit))
+    by_end = (source.c.finished_at, source.c.token)
+    rows = connection.execute(query.order_by(*(by_end if oldest else [by.desc() for by in by_end])).limit(limit))
     runs = tuple(run_view(row) for row in rows)
+    if oldest:
+        return RunPage(runs[::-1], None)
     if len(runs) == limit:
         return RunPage(runs, RunKey(runs[-1].finished_at, runs[-1].token))
     if not is_searched:

@@ -19,6 +19,11 @@ class RunReads(ReadTransactions):
         with self._connect() as connection:
             return read_runs.read_runs(connection, which or RunFilter(), before, limit)
 
+    def oldest_runs(self, which: RunFilter | None = None, limit: int = 50) -> RunPage:
+        """The oldest of the runs that have ended, newest first: the end of the list, whatever lies before it."""
+        with self._connect() as connection:
+            return read_runs.read_runs(connection, which or RunFilter(), None, limit, oldest=True)
+
     def run_key_after(self, at: datetime, count: int) -> RunKey | None:
         """The `count`-th run that ended after `at`, or the last there is: where a window around `at` begins."""
         with self._connect() as connection:

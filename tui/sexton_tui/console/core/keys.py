@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from sexton_tui.console.core.lines import DIM, STRONG, Line, line
+from sexton_tui.console.core.typed_instants import EXAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,9 @@ _KEYS = (
     ("/", "show only what holds these letters in their order; also state:paused queue:gpu owner:data tag:ml"),
     ("escape", "on a pane: show all again, as of now"),
     ("S", "jobs: by name, by state, or the newest failure first"),
-    ("@", "runs: as of another time, 02:00 or 2026-03-28 02:00"),
+    ("@", f"runs: as of another time, {EXAMPLES}"),
     ("[ ]", "runs: newer ones, older ones; jobs: a screenful up, down"),
+    ("home end", "the first, the last; runs: the newest, the oldest"),
     ("tab", "job: its next part: overview, ticks, runs, calendar, revisions"),
     ("v l", "run: both outputs, stdout or stderr; follow what it writes"),
     ("f", "runs: only the failed ones, and back"),
@@ -72,7 +74,7 @@ _KEYS = (
 _CHANGING = frozenset("axprPtsbcoduRhFCK")
 
 
-_EVERYWHERE = ("1 .. 9", "enter", "escape", "z", "T", "ctrl+p", "q")
+_EVERYWHERE = ("1 .. 9", "enter", "escape", "home end", "z", "T", "ctrl+p", "q")
 
 
 def help_lines(*, can_kill: bool, read_only: bool, here: Mapping[str, str] | None = None) -> list[Line]:
