@@ -1,4 +1,4 @@
-"""``--watch``: a listing again and again, until interrupted (exit code 130).
+"""``--watch``: a listing again and again, until interrupted (exit code 130), on a terminal also until ``q`` (0).
 
     look: the command runs, what it prints is kept ──▶ shown ──2 s──▶ look
       └── the database does not answer, or not yet ──▶ the last answer stays, and its age is said
@@ -29,6 +29,7 @@ import typer
 
 from sexton.errors import Unreachable
 from sexton_tui.cli.invocation import Invocation, invocation_of
+from sexton_tui.cli.leaving_key import leaving_by_key
 from sexton_tui.cli.output import Output
 
 WATCH_SECONDS = 2.0
@@ -76,6 +77,19 @@ class Look:
 def _watch(look: Callable[[], object], invocation: Invocation, *, is_table: bool) -> NoReturn:
     out, err = sys.stdout, sys.stderr
     shown = _Screen(out) if is_table and _is_screen(out) else _Stream(out, err)
+    with leaving_by_key() if isinstance(shown, _Screen) else contextlib.nullcontext() as pressed:
+        try:
+            _go_on(look, invocation, shown)
+        except KeyboardInterrupt:
+            shown.end()
+            if pressed is not None and pressed.is_set():
+                raise typer.Exit(0) from None
+            raise
+        finally:
+            sys.stdout, sys.stderr = out, err  # a look that was left behind has them still
+
+
+def _go_on(look: Callable[[], object], invocation: Invocation, shown: _Screen | _Stream) -> NoReturn:
     looking = _Looking(look, invocation)
     last: Look | None = None
     try:
@@ -94,12 +108,8 @@ def _watch(look: Callable[[], object], invocation: Invocation, *, is_table: bool
             else:
                 shown.show_again(last, str(answer).removesuffix(f"; {answer.hint}"))
             time.sleep(WATCH_SECONDS)
-    except KeyboardInterrupt:
-        shown.end()
-        raise
     finally:
         looking.end()
-        sys.stdout, sys.stderr = out, err  # a look that was left behind has them still
 
 
 class _Looking:
