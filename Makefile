@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo cluster compose-test test edits trials soak soak-outages check lint campaigns sim bench bench-cluster bench-workers bench-catch-up bench-audit bench-schedules bench-console schedules-soak clean services browser screenshots
+.PHONY: help demo cluster compose-test test collection edits trials soak soak-outages check lint campaigns sim bench bench-cluster bench-workers bench-catch-up bench-audit bench-schedules bench-console schedules-soak clean services terminal browser screenshots
 
 VENV := .venv
 # The stamp is younger than what the environment was made from, or the environment is made again.
@@ -32,13 +32,17 @@ cluster: $(READY) services ## three ZooKeeper servers, PostgreSQL, three nodes, 
 compose-test: ## containers: builds compose/, kills the leader's and a ZooKeeper server's, and audits (needs an engine)
 	@exec compose/test
 
-test: $(READY) services browser ## all tests; they start the servers they need (TESTS="..." narrows)
+test: $(READY) services terminal browser ## all tests; they start the servers they need (TESTS="..." narrows)
 	@$(VENV)/bin/pytest -n $(AT_ONCE) --dist loadfile --no-loadscope-reorder $(TESTS)
+
+# Every test file read once and its bytecode kept; prints what is wrong with them.
+collection: $(READY)
+	@$(VENV)/bin/pytest --collect-only -qqq | { grep -vE '^tests/.*\.py: [0-9]+$$' || true; }
 
 edits: $(READY) services ## job files applied to a running cluster, an edit a second for a minute, on both databases
 	@$(VENV)/bin/pytest --durations=0 --durations-min=5 --timeout 3600 tests/faults/test_edits_with_a_leader.py --tries 5
 
-trials: $(READY) services ## a real cluster killed, frozen and restarted, TRIES=5 times each: what CI tries once
+trials: $(READY) services terminal ## a real cluster killed, frozen and restarted, TRIES=5 times each: what CI tries once
 	@$(VENV)/bin/pytest -n 2 --dist worksteal --durations=0 --durations-min=5 --timeout 3600 tests/faults --tries $(TRIES)
 
 soak: soak-outages ## all that is too long for CI: the outages, workers under random blows for SOAK_MINUTES=10
@@ -119,6 +123,12 @@ services:
 	  echo "make test: the tests start real servers, and their Debian packages are missing; run: apt-get install$$missing" >&2; \
 	  exit 1; \
 	fi
+
+terminal:
+	@command -v tmux >/dev/null || { \
+	  echo "make test: one test watches the console in a terminal of tmux, which is missing; run: apt-get install tmux" >&2; \
+	  exit 1; \
+	}
 
 browser:
 	@[ -e /usr/bin/chromium ] || { \

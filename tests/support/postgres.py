@@ -42,6 +42,7 @@ START_SECONDS = 60
 STOP_SECONDS = 30
 START_ATTEMPTS = 3
 PACKAGE = "postgresql"
+_pristine: dict[str, Path] = {}  # "folder": what `initdb` made for this process, never started
 
 
 def find_binaries() -> Path:
@@ -210,6 +211,19 @@ class PostgresServer:
             connection.execute(statement)
 
     def _initialise(self) -> Path:
+        """A folder with a fresh cluster: `initdb`'s, or where it need not be durable a copy of this process's first.
+
+        Copies have one system identifier.
+        """
+        if self.durable:
+            return self._initialise_anew()
+        if "folder" not in _pristine:
+            _pristine["folder"] = self._initialise_anew()
+        folder = self._make_folder()
+        self._run(["cp", "-R", _pristine["folder"] / "data", folder / "data"], folder)
+        return folder
+
+    def _initialise_anew(self) -> Path:
         folder = self._make_folder()
         command: list[Path | str] = [
             self._binaries / "initdb",
@@ -223,12 +237,16 @@ class PostgresServer:
             "UTF8",
         ]
         command += ["--locale=C", "--no-instructions", *([] if self.durable else ["--no-sync"])]
+        self._run(command, folder)
+        return folder
+
+    def _run(self, command: list[Path | str], folder: Path) -> None:
         done = self._popen(command, folder, subprocess.PIPE)
         output, _ = done.communicate()
         if done.returncode:
             remove_folder(folder)
-            raise RuntimeError(f"initdb failed with exit code {done.returncode}:\n{output.decode(errors='replace')}")
-        return folder
+            text = output.decode(errors="replace")
+            raise RuntimeError(f"{command[0]} failed with exit code {done.returncode}:\n{text}")
 
     def _make_folder(self) -> Path:
         """A folder that the server's user may write to."""

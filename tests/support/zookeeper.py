@@ -12,13 +12,14 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.support import freezing, reaper
+from tests.support.class_archive import sharing
 from tests.support.missing import MissingServerError
 from tests.support.ports import free_port
 from tests.support.scratch import make_folder, remove_folder
@@ -95,6 +96,7 @@ class ZooKeeperServer:
         self.config = dict(config or {})
         self.properties = dict(properties or {})
         self.port = 0
+        self.sharing: Sequence[str] | None = None  # Java's options for its classes; None: those of class_archive
         self._java = find_java()
         self._class_path = find_jars()
         self._folder: Path | None = None
@@ -151,6 +153,7 @@ class ZooKeeperServer:
         config = self._folder / "zoo.cfg"
         config.write_text("\n".join(self._config_lines(data)) + "\n")
         command = [self._java, "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command += self.sharing if self.sharing is not None else sharing(self._java, self._class_path, _archive_classes)
         command += ["-Dzookeeper.admin.enableServer=false", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         command += [f"-D{name}={value}" for name, value in self.properties.items()]
         command += ["-cp", self._class_path, MAIN_CLASS, str(config)]
@@ -284,3 +287,17 @@ class ZooKeeperServer:
         if self._process is not None:
             reaper.forget("process", self._process.pid)
             self._process = None
+
+
+def _archive_classes(path: Path) -> None:
+    """Have the leader or a follower of an ensemble write an archive of the classes it came to load."""
+    members = Ensemble.of(2)
+    servers = [ZooKeeperServer(number=number, ensemble=members) for number in members.ports]
+    servers[0].sharing, servers[1].sharing = (f"-XX:ArchiveClassesAtExit={path}",), ()
+    with contextlib.ExitStack() as stack:
+        for server in servers:
+            stack.callback(server.destroy)
+            server.launch()
+        for server in servers:
+            server.wait_until_ready()
+        servers[0].stop()
