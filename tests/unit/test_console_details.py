@@ -18,7 +18,7 @@ from sexton.store import indexes
 from sexton.store.reads import LedgerReader
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
 from sexton.views import RunFilter
-from sexton_tui.console.core import details, tables
+from sexton_tui.console.core import details, table_shape, tables
 from sexton_tui.console.core.job_page import overview_lines
 from sexton_tui.console.core.keys import PANES, help_lines
 from sexton_tui.console.core.lines import Row, row
@@ -215,17 +215,17 @@ def test_hostile_text_is_cleaned_in_every_view(reader: LedgerReader) -> None:
     [(["a", "b", "c"], "c", 0, 2), (["a", "c"], "b", 1, 1), (["a"], "b", 5, 0), ([], None, 3, 0)],
 )
 def test_the_cursor_keeps_its_row_or_its_place(keys: list[str], key: str | None, place: int, kept: int) -> None:
-    assert tables.keep_place(keys, key, place) == kept
+    assert table_shape.keep_place(keys, key, place) == kept
 
 
 def test_a_cursor_on_the_newest_follows_the_newest() -> None:
-    assert tables.keep_place(["c", "b", "a"], "b", 0, follows_top=True) == 0
-    assert tables.keep_place(["c", "b", "a"], "a", 1, follows_top=True) == 2
+    assert table_shape.keep_place(["c", "b", "a"], "b", 0, follows_top=True) == 0
+    assert table_shape.keep_place(["c", "b", "a"], "a", 1, follows_top=True) == 2
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
     rows = [row("1", "ab", "東京"), row("2", "a", "")]
-    assert tables.column_widths(("abc", "x"), rows) == [3, 4]
+    assert table_shape.column_widths(("abc", "x"), rows) == [3, 4]
 
 
 def test_an_event_tells_the_reason_first_and_its_job_once(reader: LedgerReader) -> None:

@@ -27,7 +27,7 @@ from sexton_tui.console.core.subjects import Subject, crumb
 from sexton_tui.console.core.typed_instants import EXAMPLES
 from sexton_tui.console.core.words import wants_ascii
 from sexton_tui.console.driver import driver_that_leaves
-from sexton_tui.console.loading import next_to_load, part
+from sexton_tui.console.loading import load_next, part
 from sexton_tui.console.opened.opening import SCREEN_PARTS, screen_for
 from sexton_tui.console.opened.screen import OpenedScreen
 from sexton_tui.console.operating import OPERATING_BINDINGS
@@ -155,12 +155,8 @@ class SextonConsole(Polling):
 
     def _load_ahead(self) -> None:
         """Load the next part that was not needed yet, once what was needed first is on the screen."""
-        if self._overview is None:
-            return
-        if (where := next_to_load(_LOADED_AHEAD)) is None:
+        if self._overview is not None and not load_next(_LOADED_AHEAD):
             self._loading_ahead.stop()
-        else:
-            part(where)
 
     async def _choose(self, name: str) -> None:
         """Bring a pane to the front; the first time, it is made."""

@@ -12,9 +12,10 @@ import contextlib
 import threading
 from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from sexton.store.protocol import Store
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.store.protocol import Store
 
 
 class Closing(Protocol):
@@ -27,7 +28,7 @@ Resource = TypeVar("Resource", bound="Closing | None")
 Result = TypeVar("Result")
 _Work = tuple[Callable[[Any], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 
-Calling = Callable[[Callable[[Store], Any], float], Awaitable[Any]]
+Calling = Callable[[Callable[["Store"], Any], float], Awaitable[Any]]
 """A ``Calls`` whose threads hold a store."""
 STUCK_LIMIT = 8
 

@@ -20,10 +20,8 @@ from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
-from sexton.cluster_views import Overview
 from sexton.errors import NotFound, SextonError
 from sexton.store import open_store
-from sexton.store.protocol import Store, StoreOptions
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.leadership import alarm_lines
@@ -41,7 +39,9 @@ from sexton_tui.console.widgets.drawing import content_of
 from sexton_tui.console.widgets.head import Head
 from sexton_tui.console.widgets.tab import Tab
 
-if TYPE_CHECKING:  # it loads SQLAlchemy: the first screen waits for none of that
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.cluster_views import Overview
+    from sexton.store.protocol import Store
     from sexton.store.read_overview import OverviewParts
 
 POLL_SECONDS = 1.0
@@ -80,6 +80,8 @@ class Polling(Operating):
         self._newest: tuple[View | None, Any] = (None, None)  # the view that was read last, and what was read
 
     def _open(self, read_only: bool) -> Store:
+        from sexton.store.protocol import StoreOptions
+
         return open_store(
             StoreOptions(
                 self.options.database_url,

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sexton.store.protocol import Store
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.store.protocol import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +31,4 @@ class Done:
     undo: Undo | None = None
 
 
-Act = Callable[[Store], Done]
+Act = Callable[["Store"], Done]

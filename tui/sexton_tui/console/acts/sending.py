@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
-from sexton.store.protocol import Store
 from sexton_tui.console.acts import Act, Done
+
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.store.protocol import Store
 
 
 class Sending:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from sexton.alerts import AlertView
 from sexton.cluster_views import FAILURES_IN_A_ROW, FAILURES_SEEN, FailingJob, Overview, Undecided
 from sexton.settings import settings_from_rows
 from sexton_tui.console.core.standing import (
@@ -22,6 +22,9 @@ from sexton_tui.console.core.standing import (
 )
 from sexton_tui.console.core.subjects import OfJob, OfNode, OfProposal, OfQueue, OfWorker, Subject
 from sexton_tui.console.core.words import duration, instant, plural
+
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.alerts import AlertView
 
 OVERDUE = timedelta(seconds=30)
 UNDECIDED = timedelta(seconds=10)

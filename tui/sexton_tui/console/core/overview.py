@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sexton.catch_up import CatchUp, coarse
 from sexton.cluster_views import Overview, QueueView
 from sexton.settings import settings_from_rows
-from sexton.views import ClaimView, DecisionTotals, GapView, RunView, TakeoverView
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.lines import BAD, DIM, PLAIN, STRONG, WARN, Line, Part, line
 from sexton_tui.console.core.needs import WORKER_SILENCE, Need
 from sexton_tui.console.core.plot import plot
 from sexton_tui.console.core.words import count, duration, instant, late_words, plural, since_words, state_style
+
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.views import ClaimView, DecisionTotals, GapView, RunView, TakeoverView
 
 _WIDE = 42  # cells, from which on a block has room for whole words
 

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log10
+from typing import TYPE_CHECKING
 
-from sexton.cluster_views import LatenessMinute
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.cluster_views import LatenessMinute
+
 
 _MINUTE = timedelta(minutes=1)
 _MILLISECOND = timedelta(milliseconds=1)

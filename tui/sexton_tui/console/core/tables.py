@@ -6,8 +6,6 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from rich.cells import cell_len
-
 from sexton.claims import State
 from sexton.cluster_views import QueueView, WorkerView
 from sexton.hold_views import HoldView
@@ -290,23 +288,3 @@ def detail_text(event: EventView) -> str:
 
 
 _DETAIL_ORDER = {"why": 0, "reason": 0, "effective_at": 2}
-
-
-def column_widths(titles: Sequence[str], rows: Sequence[Row]) -> list[int]:
-    """How many cells each column needs."""
-    widths = [cell_len(title) for title in titles]
-    for one in rows:
-        widths = [max(width, cell_len(cell.text)) for width, cell in zip(widths, one.cells, strict=True)]
-    return widths
-
-
-def keep_place(keys: Sequence[str], key: str | None, place: int, *, follows_top: bool = False) -> int:
-    """Where the cursor belongs after rows changed: on the row it was on, else as near as can be.
-
-    ``follows_top``: a cursor on the first row stays there, so that it is always on the newest.
-    """
-    if follows_top and place == 0:
-        return 0
-    if key is not None and key in keys:
-        return keys.index(key)
-    return max(min(place, len(keys) - 1), 0)

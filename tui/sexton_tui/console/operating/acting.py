@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from sexton.cluster_views import Overview
 from sexton.errors import DatabaseUnreachable, SextonError
-from sexton.store.protocol import Store
 from sexton_tui.console.acts import Act, Undo
 from sexton_tui.console.acts.sending import Sending
 from sexton_tui.console.calls import Calls
@@ -19,6 +17,10 @@ from sexton_tui.console.core.subjects import Subject, job_of
 from sexton_tui.console.operating.asking import Asking, asks
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.widgets.dialogs import Confirm
+
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.cluster_views import Overview
+    from sexton.store.protocol import Store
 
 WRITE_WITHIN = 8.0
 _NOT_SENT = "not done: the database cannot be reached, and nothing was sent to it"

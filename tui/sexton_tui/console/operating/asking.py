@@ -6,15 +6,17 @@ import asyncio
 import contextlib
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import ScreenStackError
 from textual.events import Event, Key
 
-from sexton.store.protocol import Store
 from sexton_tui.console.acts import Act
 from sexton_tui.console.held_keys import HeldKeys
 from sexton_tui.console.widgets.dialogs import Dialog, Reading
+
+if TYPE_CHECKING:  # the first screen waits for none of it
+    from sexton.store.protocol import Store
 
 Answer = TypeVar("Answer")
 AskingApp = TypeVar("AskingApp", bound="Asking")

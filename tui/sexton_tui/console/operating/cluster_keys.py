@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual import work
 
 from sexton.errors import SextonError
-from sexton_tui.console.acts import Act, cluster
+from sexton_tui.console.acts import Act
 from sexton_tui.console.core.standing import ahead_words, forceable_words
 from sexton_tui.console.core.subjects import OfNode, OfWorker
+from sexton_tui.console.loading import later
 from sexton_tui.console.operating.acting import WRITE_WITHIN, Acting
 from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.widgets.dialogs import AskLine, Confirm
+
+if TYPE_CHECKING:
+    from sexton_tui.console.acts import cluster
+else:  # the first screen waits for none of it
+    cluster = later("sexton_tui.console.acts.cluster")
 
 
 class ClusterKeys(Acting):

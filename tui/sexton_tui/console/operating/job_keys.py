@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from typing import TYPE_CHECKING
 
-from sexton_tui.console.acts import Act, jobs
+from sexton_tui.console.acts import Act
+from sexton_tui.console.loading import later
 from sexton_tui.console.operating.acting import Acting
 from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.widgets.dialogs import AskLine, Choose, Confirm
+
+if TYPE_CHECKING:
+    from sexton_tui.console.acts import jobs
+else:  # the first screen waits for none of it
+    jobs = later("sexton_tui.console.acts.jobs")
 
 _MISSED = (("s", "stay undone"), ("d", "are decided by the job's policy"))
 

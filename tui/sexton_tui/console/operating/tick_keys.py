@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sexton.claims import State
-from sexton.hold_views import HoldDetail
-from sexton.store.protocol import OperationStore
-from sexton_tui.console.acts import Act, proposals, ticks
-from sexton_tui.console.core.backfill_words import parse_stretch, plan_words
-from sexton_tui.console.core.hold_words import part_text, rejection_text
+from sexton_tui.console.acts import Act
 from sexton_tui.console.core.subjects import OfProposal, OfRun, OfTick, Subject
 from sexton_tui.console.core.words import instant, iso_instant, plural
+from sexton_tui.console.loading import later
 from sexton_tui.console.operating.acting import Acting
 from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.widgets.dialogs import AskLine, Confirm
-from sexton_tui.console.widgets.hold_dialog import ApproveDialog
+
+if TYPE_CHECKING:
+    from sexton.hold_views import HoldDetail
+    from sexton.store.protocol import OperationStore
+    from sexton_tui.console.acts import proposals, ticks
+    from sexton_tui.console.core import backfill_words, hold_words
+    from sexton_tui.console.widgets import hold_dialog
+else:  # the first screen waits for none of it
+    proposals = later("sexton_tui.console.acts.proposals")
+    ticks = later("sexton_tui.console.acts.ticks")
+    backfill_words = later("sexton_tui.console.core.backfill_words")
+    hold_words = later("sexton_tui.console.core.hold_words")
+    hold_dialog = later("sexton_tui.console.widgets.hold_dialog")
 
 _RANGE = "FROM to BEFORE, such as 02:00 to 03:30 or 2026-03-28 02:00 to 2026-03-29 02:00; `again` behind it reruns"
 
@@ -41,12 +51,12 @@ class TickKeys(Acting):
         found = await self._proposal("Approve held ticks")
         if found is None or self._overview is None:
             return None
-        answer = await self.ask(ApproveDialog(found, self._overview.now))
+        answer = await self.ask(hold_dialog.ApproveDialog(found, self._overview.now))
         if answer is None:
             return None
         chosen, note = answer
         if len(chosen) < found.hold.count:
-            question = Confirm(f"{part_text(found.hold, len(chosen))}?", "What is rejected never runs.")
+            question = Confirm(f"{hold_words.part_text(found.hold, len(chosen))}?", "What is rejected never runs.")
             if not await self.ask(question):
                 return None
         return proposals.approve(found, chosen, note, self.options.actor)
@@ -55,7 +65,7 @@ class TickKeys(Acting):
     async def action_reject(self) -> Act | None:
         if (found := await self._proposal("Reject held ticks")) is None:
             return None
-        note = await self.ask(AskLine(f"{rejection_text(found.hold)}. Why?"))
+        note = await self.ask(AskLine(f"{hold_words.rejection_text(found.hold)}. Why?"))
         return None if note is None else proposals.reject(found.hold.proposal_id, note, self.options.actor)
 
     async def _proposal(self, title: str) -> HoldDetail | None:
@@ -86,15 +96,17 @@ class TickKeys(Acting):
         now = self._overview.now
         question = f"Backfill {job}: which ticks?"
         text = await self.ask(
-            AskLine(question, about=_RANGE, take=lambda typed: parse_stretch(typed, now), is_followed=True)
+            AskLine(
+                question, about=_RANGE, take=lambda typed: backfill_words.parse_stretch(typed, now), is_followed=True
+            )
         )
         if text is None:
             return None
-        stretch = ticks.Stretch(job, *parse_stretch(text, now))
+        stretch = ticks.Stretch(job, *backfill_words.parse_stretch(text, now))
         plan = await self.read_for(f"Backfill {job}", ticks.planned_backfill(stretch))
         if plan is None:
             return None
-        words = plan_words(plan, self._overview.now, self._overview.settings)
+        words = backfill_words.plan_words(plan, self._overview.now, self._overview.settings)
         if not plan.runs:
             self.say(words)
             return None

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Grid
 from textual.widget import Widget
 
-from sexton.alerts import AlertView
-from sexton.catch_up import CatchUp
-from sexton.cluster_views import FailingJob
-from sexton.store.protocol import Store
-from sexton.views import ClaimView, RunView, TakeoverView
-from sexton_tui.console.core import overview as blocks
-from sexton_tui.console.core.leadership import leadership_lines
-from sexton_tui.console.core.needs import ALERTS_COUNTED, needs, standing_needs
 from sexton_tui.console.core.subjects import Subject
+from sexton_tui.console.loading import later
 from sexton_tui.console.panes.pane import Pane
 from sexton_tui.console.view import Request, Shown
 from sexton_tui.console.widgets.block import Block
 from sexton_tui.console.widgets.needs_list import NeedsList
+
+if TYPE_CHECKING:
+    from sexton.alerts import AlertView
+    from sexton.catch_up import CatchUp
+    from sexton.cluster_views import FailingJob
+    from sexton.store.protocol import Store
+    from sexton.views import ClaimView, RunView, TakeoverView
+    from sexton_tui.console.core import leadership, needs
+    from sexton_tui.console.core import overview as blocks
+else:  # the first screen waits for none of it
+    blocks = later("sexton_tui.console.core.overview")
+    leadership = later("sexton_tui.console.core.leadership")
+    needs = later("sexton_tui.console.core.needs")
 
 _FEED_RUNS = 60
 _PARTS = 4  # read one after the other, so that no refresh asks much
@@ -51,7 +58,7 @@ def _read(store: Store, known: _OverviewData) -> _OverviewData:
     if part == 0:
         found = replace(found, failing=reads.failing())
     if part == 1 or is_first:
-        alerts = store.alerts.listed(ALERTS_COUNTED, only_open=True)
+        alerts = store.alerts.listed(needs.ALERTS_COUNTED, only_open=True)
         found = replace(found, alerts=alerts)
     if part == 2 or is_first:
         found = replace(found, takeovers=reads.takeovers(6, known.takeovers))
@@ -95,8 +102,10 @@ class OverviewPane(Pane):
     def show(self, shown: Shown, data: _OverviewData) -> None:
         self._known = data
         overview = shown.overview
-        self._needs.show(needs(overview, data.failing) + standing_needs(data.alerts), with_keys=not shown.read_only)
-        self._block("leadership").show(lambda _w, height: leadership_lines(overview, height))
+        self._needs.show(
+            needs.needs(overview, data.failing) + needs.standing_needs(data.alerts), with_keys=not shown.read_only
+        )
+        self._block("leadership").show(lambda _w, height: leadership.leadership_lines(overview, height))
         self._block("lateness").show(
             lambda width, height: blocks.lateness_lines(
                 overview, shown.history, width=width, height=height, ascii_only=shown.ascii_only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -12,12 +12,13 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from sexton_tui.console.core.lines import GOOD, line
-from sexton_tui.console.core.needs import Need
-from sexton_tui.console.core.overview import need_line
 from sexton_tui.console.core.reading import reading_line
 from sexton_tui.console.core.subjects import Subject
 from sexton_tui.console.view import Awaiting, CursorMoved, OpenAsked
 from sexton_tui.console.widgets.drawing import content_of
+
+if TYPE_CHECKING:
+    from sexton_tui.console.core.needs import Need
 
 
 class NeedsList(OptionList, Awaiting):
@@ -43,6 +44,8 @@ class NeedsList(OptionList, Awaiting):
 
     def show(self, needs: Sequence[Need], *, with_keys: bool = True) -> None:
         """Show these; ``with_keys``: and the keys that act on them."""
+        from sexton_tui.console.core.overview import need_line  # the first screen waits for none of it
+
         if tuple(needs) == self._needs:
             return
         before, place = self._needs or (), self.highlighted or 0

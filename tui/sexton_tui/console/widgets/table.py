@@ -11,7 +11,7 @@ from textual.widgets import DataTable
 from sexton_tui.console.core.lines import Row, Span
 from sexton_tui.console.core.reading import reading_line
 from sexton_tui.console.core.subjects import Subject
-from sexton_tui.console.core.tables import column_widths, keep_place
+from sexton_tui.console.core.table_shape import column_widths, keep_place
 from sexton_tui.console.themes import cell_styles
 from sexton_tui.console.view import Awaiting, CursorMoved, OpenAsked
 from sexton_tui.console.widgets.drawing import strip_of, text_of
