@@ -267,6 +267,7 @@ class PostgresServer:
             "dynamic_shared_memory_type": "mmap",
             "log_line_prefix": "%m [%p] %d ",
             "timezone": "UTC",
+            "jit": "off",  # as on Sexton's own connections: compiling costs more than any statement here
             **({} if self.durable else {"fsync": "off", "full_page_writes": "off"}),
             **self._options,
         }
