@@ -15,8 +15,8 @@ SOAK_MINUTES ?= 10
 ARGS ?=
 # What `make test` hands to pytest: make test TESTS="tests/unit -k cron"
 TESTS ?=
-# Many tests wait for processes and servers: four workers keep two cores busy. AT_ONCE=0 runs them in this process.
-AT_ONCE ?= 4
+# Many tests wait for processes and servers: five workers keep two cores busy. AT_ONCE=0 runs them in this process.
+AT_ONCE ?= 5
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' \
