@@ -15,9 +15,9 @@ class Answering:
 
     def __init__(self, answers: bool) -> None:
         self._answers = answers
-        self.terms = self
+        self.pauses = self
 
-    def cluster(self) -> None:
+    def pause_of_all(self) -> None:
         if not self._answers:
             raise DatabaseUnreachable("connection refused")
 

@@ -12,6 +12,7 @@ from sexton.catch_up import CatchUp, CatchUpRead, Load, Room, catch_up_at, paced
 from sexton.claims import Origin, Overlap, State
 from sexton.settings import settings_from_rows
 from sexton.store import tables
+from sexton.store.known_members import member_of
 from sexton.store.read_cluster import read_workers
 from sexton.store.read_standing import read_durations
 
@@ -59,7 +60,7 @@ def read_catch_up(connection: Connection, now: datetime) -> CatchUp:
 
 def _load(row: Row[Any], usual: dict[int, timedelta]) -> Load:
     slot = None if row.overlap == Overlap.ALLOW else row.slot
-    return Load(Origin(row.origin), row.queue, row.number, row.upto, slot, usual.get(row.job_id))
+    return Load(member_of(Origin, row.origin), row.queue, row.number, row.upto, slot, usual.get(row.job_id))
 
 
 def _usual_runs(connection: Connection, now: datetime, rows: Any) -> dict[int, timedelta]:

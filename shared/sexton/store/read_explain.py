@@ -22,6 +22,7 @@ from sexton.schedule_specs import schedule_from_spec
 from sexton.schedules import Schedule
 from sexton.settings import settings_from_rows
 from sexton.store import tables
+from sexton.store.known_members import member_of
 from sexton.store.older_zones import older_zone_data
 from sexton.store.read_cluster import read_workers
 from sexton.store.read_jobs import read_earlier_job, read_job_row
@@ -232,7 +233,7 @@ def _skip_view(row: Row[Any], job: str) -> SkipView:
         after=row.after,
         upto=row.upto,
         count=row._mapping["count"],
-        reason=SkipReason(row.reason),
+        reason=member_of(SkipReason, row.reason),
         detail=row.detail,
         revision=row.revision,
         term=row.term,

@@ -18,6 +18,7 @@ from sexton.schedule_specs import schedule_from_spec
 from sexton.settings import ClusterSettings, settings_from_rows
 from sexton.store import tables
 from sexton.store.hold_rules import no_proposal
+from sexton.store.known_members import member_of
 from sexton.store.read_standing import read_durations
 
 _RUNS = 20  # the newest of a job, which tell how long one takes
@@ -92,7 +93,7 @@ def _query() -> Select[Any]:
 
 def _view(row: Row[Any], settings: ClusterSettings, pace: Pace, usual_run: timedelta | None) -> HoldView:
     firing = firing_rules(row.firing)
-    is_gap, state = row.gap_count is not None, ProposalState(row.state)
+    is_gap, state = row.gap_count is not None, member_of(ProposalState, row.state)
     is_open = state is ProposalState.OPEN  # once it is answered, its record may be in parts
     count = row.gap_count if is_gap and is_open else row.stored_count
     first = row.after + _MICROSECOND

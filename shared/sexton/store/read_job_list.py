@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Select, case, func, select, text
 
 from sexton.claims import State
 from sexton.store import tables
+from sexton.store.known_members import member_of
 from sexton.store.read_jobs import STRIP_RUNS, job_view, job_window, skipped_ticks
 from sexton.store.read_runs import newest_by_job, run_view, select_runs
 from sexton.views import JobFilter, JobOrder, JobPage, RunView
@@ -80,7 +81,7 @@ def _newest(connection: Connection, job_ids: Sequence[int]) -> tuple[dict[int, t
     outcomes: dict[int, list[State]] = {}
     tokens: dict[int, int] = {}
     for row in connection.execute(select(source.c.job_id, source.c.token, source.c.outcome).order_by(*newest_first)):
-        outcomes.setdefault(row.job_id, []).append(State(row.outcome))
+        outcomes.setdefault(row.job_id, []).append(member_of(State, row.outcome))
         tokens.setdefault(row.job_id, row.token)
     rows = connection.execute(select_runs().where(tables.runs.c.token.in_(list(tokens.values()))))
     strips = {job_id: tuple(reversed(of_job)) for job_id, of_job in outcomes.items()}

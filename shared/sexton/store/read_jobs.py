@@ -20,6 +20,7 @@ from sexton.schedule_words import schedule_summary
 from sexton.schedules import Schedule
 from sexton.store import tables
 from sexton.store.job_conditions import definition_conditions, is_named
+from sexton.store.known_members import member_of
 from sexton.store.read_runs import has_letters, newest_runs
 from sexton.views import EarlierJob, JobFilter, JobPage, JobView, PauseView, RevisionView, RunView
 
@@ -134,7 +135,7 @@ def job_view(row: Row[Any], now: datetime, runs: tuple[RunView, ...], ticks: int
         description=definition["description"],
         next_ticks=tuple(tick for tick in next_ticks if tick not in skipped)[:ticks],
         last_run=runs[0] if runs else None,
-        strip=tuple(State(run.outcome) for run in reversed(runs)),
+        strip=tuple(member_of(State, run.outcome) for run in reversed(runs)),
         skipped=skipped,
     )
 

@@ -31,6 +31,7 @@ from sexton.cluster_views import (
 from sexton.errors import NotFound
 from sexton.settings import settings_from_rows
 from sexton.store import read_cluster, tables
+from sexton.store.known_members import member_of
 from sexton.store.read_together import Query, read_together
 from sexton.terms import ElectedBy
 
@@ -101,7 +102,7 @@ class OverviewParts:
             term=cluster.term,
             leader=cluster.leader,
             leader_since=cluster.leader_since,
-            elected_by=None if cluster.elected_by is None else ElectedBy(cluster.elected_by),
+            elected_by=None if cluster.elected_by is None else member_of(ElectedBy, cluster.elected_by),
             predecessor=pulse.predecessor,
             strategy=cluster.strategy,
             coordinator=cluster.coordinator,

@@ -13,6 +13,7 @@ from sexton.decisions import SkipReason
 from sexton.output_views import LiveOutput
 from sexton.store import tables
 from sexton.store.job_conditions import ids_of_jobs, is_named
+from sexton.store.known_members import member_of
 from sexton.views import ClaimView, RunFilter, RunKey, RunOutput, RunPage, RunView, SkipView
 
 SEARCHED_RUNS = 10_000
@@ -42,7 +43,7 @@ def run_view(row: Row[Any]) -> RunView:
         attempt=row.attempt,
         revision=row.revision,
         worker=row.worker or f"worker {row.worker_id}",
-        outcome=State(row.outcome),
+        outcome=member_of(State, row.outcome),
         exit_code=row.exit_code,
         error=row.error or "",
         started_at=row.started_at,
@@ -211,8 +212,8 @@ def claim_view(row: Row[Any]) -> ClaimView:
         job=row.job,
         scheduled_at=row.scheduled_at,
         revision=row.revision,
-        origin=Origin(row.origin),
-        state=State(row.state),
+        origin=member_of(Origin, row.origin),
+        state=member_of(State, row.state),
         queue=row.queue,
         priority=row.priority,
         available_at=row.available_at,
@@ -334,7 +335,7 @@ def read_job_skips(
             after=row.after,
             upto=row.upto,
             count=row._mapping["count"],  # to the type checker `row.count` is the method of a tuple
-            reason=SkipReason(row.reason),
+            reason=member_of(SkipReason, row.reason),
             detail=row.detail,
             revision=row.revision,
             term=row.term,

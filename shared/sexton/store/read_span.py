@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, func, select
 
 from sexton.claims import PACED_ORIGINS, Origin, State
+from sexton.store.known_members import member_of
 from sexton.store.tables import claims, runs, skips
 
 _LATENESS_ROWS = 200_000
@@ -38,7 +39,7 @@ def read_span(connection: Connection, after: datetime, upto: datetime, ran_upto:
     Runs that ended up to ``ran_upto`` (by default ``upto``) are counted: the last ones end after their ticks.
     """
     by_origin = {
-        Origin(row.origin): row.number
+        member_of(Origin, row.origin): row.number
         for row in connection.execute(
             select(claims.c.origin, func.count().label("number"))
             .where(claims.c.scheduled_at > after, claims.c.scheduled_at <= upto)
@@ -52,7 +53,7 @@ def read_span(connection: Connection, after: datetime, upto: datetime, ran_upto:
     ).scalar_one()
     in_span = (runs.c.finished_at > after, runs.c.finished_at <= (ran_upto or upto))
     outcomes = {
-        _outcome_word(State(row.outcome)): row.number
+        _outcome_word(member_of(State, row.outcome)): row.number
         for row in connection.execute(
             select(runs.c.outcome, func.count().label("number")).where(*in_span).group_by(runs.c.outcome)
         )

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, func, select
 
 from sexton.decisions import Cause
+from sexton.job_rules import MissedPolicy
 from sexton.store import tables
+from sexton.store.known_members import member_of
 from sexton.store.read_gaps import is_about, is_about_gap, passes_of, read_gaps
 from sexton.terms import ElectedBy, EndedBy
 from sexton.views import DecisionTotals, DecisionView, EventView, GapView, TakeoverDetail, TakeoverView
@@ -60,12 +62,12 @@ def _takeover(row: Row[Any], newer: Any, totals: _Totals, gaps: Sequence[GapView
     return TakeoverView(
         term=row.term,
         node=row.node,
-        elected_by=ElectedBy(row.elected_by),
+        elected_by=member_of(ElectedBy, row.elected_by),
         taken_at=row.taken_at,
         until=None if newer is None else _until(newer),
-        ended_by=None if newer is None else EndedBy(newer.predecessor_ended),
+        ended_by=None if newer is None else member_of(EndedBy, newer.predecessor_ended),
         predecessor=row.predecessor,
-        predecessor_ended=EndedBy(row.predecessor_ended),
+        predecessor_ended=member_of(EndedBy, row.predecessor_ended),
         gap_from=row.gap_from,
         gap_until=row.gap_until,
         planning=None if row.planning_ms is None else timedelta(milliseconds=row.planning_ms),
@@ -81,7 +83,7 @@ def _takeover(row: Row[Any], newer: Any, totals: _Totals, gaps: Sequence[GapView
 
 def _until(newer: Any) -> datetime:
     """When the term before `newer` ended: at its hand-over, else when the next one was taken."""
-    handed_over = EndedBy(newer.predecessor_ended) is EndedBy.RESIGNED and newer.gap_from is not None
+    handed_over = member_of(EndedBy, newer.predecessor_ended) is EndedBy.RESIGNED and newer.gap_from is not None
     ended: datetime = newer.gap_from if handed_over else newer.taken_at
     return ended
 
@@ -151,9 +153,9 @@ def decision_view(row: Row[Any], job: str) -> DecisionView:
         job=job,
         after=row.after,
         upto=row.upto,
-        cause=Cause(row.cause),
+        cause=member_of(Cause, row.cause),
         revision=row.revision,
-        policy=row.policy,
+        policy=member_of(MissedPolicy, row.policy).value,
         **{name: getattr(row, name) for name in COUNTED},
         reason=row.reason,
         decided_at=row.decided_at,

@@ -22,7 +22,7 @@ class Sending:
 
     def __call__(self, store: Store) -> Done:
         """Raises ``TimeoutError`` where it was given up, ``DatabaseUnreachable`` as the store does."""
-        store.terms.cluster()  # the act finds out nothing by being the first to be refused
+        store.pauses.pause_of_all()  # the act finds out nothing by being the first to be refused
         with self._lock:
             if self._is_given_up:
                 raise TimeoutError("given up before the database answered")

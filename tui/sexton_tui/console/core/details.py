@@ -89,14 +89,16 @@ def takeover_lines(detail: TakeoverDetail, now: datetime) -> list[Line]:
     takeover = detail.takeover
     totals = takeover.totals
     before = takeover.predecessor or "nobody"
+    ended = takeover.predecessor_ended.value
+    how_ended = _HOW_ENDED.get(ended, f"ended in a way that is {ended}")
     lines = [
         line(
             (f"term {takeover.term}: {takeover.node}", STRONG),
             " leads again, after its own term ended under a force"
             if takeover.predecessor == takeover.node and takeover.predecessor_ended is EndedBy.FORCED
-            else f" took over from {before}, which {_HOW_ENDED[takeover.predecessor_ended.value]}"
+            else f" took over from {before}, which {how_ended}"
             if takeover.predecessor
-            else f" leads, {_HOW_ENDED[takeover.predecessor_ended.value]}",
+            else f" leads, {how_ended}",
         ),
         line(
             ("gap ", DIM),
