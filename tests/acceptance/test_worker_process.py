@@ -25,7 +25,7 @@ READY, RUNNING, SUCCEEDED, FAILED = State.READY, State.RUNNING, State.SUCCEEDED,
 @pytest.fixture(params=["sqlite", "postgresql"])
 def trial(request: pytest.FixtureRequest, processes: ProcessGroup, tmp_path: Path) -> Iterator[WorkerTrial]:
     is_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/ledger.db" if is_sqlite else str(request.getfixturevalue("postgres_url"))
+    url = f"sqlite:///{tmp_path}/ledger.db" if is_sqlite else str(request.getfixturevalue("postgres_ledger"))
     with contextlib.closing(WorkerTrial(processes, url)) as trial:
         yield trial
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 
 import pytest
@@ -13,10 +14,10 @@ from tests.support.trial import Trial
 
 
 @pytest.fixture
-def trial(processes: ProcessGroup, postgres_url: str, zookeeper_ensemble: ZooKeeperEnsemble) -> Iterator[Trial]:
+def trial(processes: ProcessGroup, postgres_ledger: str, zookeeper_ensemble: ZooKeeperEnsemble) -> Iterator[Trial]:
     """A cluster on PostgreSQL, elected by three ZooKeeper servers; nothing of it runs yet."""
-    coordinator = f"zookeeper://{zookeeper_ensemble.hosts}/{postgres_url.rpartition('/')[2]}"
-    made = Trial(processes, postgres_url, coordinator)
+    coordinator = f"zookeeper://{zookeeper_ensemble.hosts}/{secrets.token_hex(8)}"
+    made = Trial(processes, postgres_ledger, coordinator)
     yield made
     made.close()
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.ensemble import ZooKeeperEnsemble
 from tests.support.forwarding import Forwarder
-from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.postgres import PostgresServer
 from tests.support.processes import ProcessGroup
-from tests.support.trial import LONG, Trial
-from tests.support.waiting import NeverHappenedError, eventually, stays
+from tests.support.trial import LONG, Trial, wait_until
+from tests.support.waiting import NeverHappenedError, stays
 
 SETTINGS = {"session": "4s", "failover.database_after": "8s", "horizon": "10s"}
 SOME_SESSIONS = 12.0
@@ -43,7 +43,7 @@ class Night:
 
     def wait_for(self, name: str, confirmation: str) -> None:
         try:
-            eventually(lambda: self.confirmation(name) == confirmation, LONG, f"{name} is {confirmation}")
+            wait_until(lambda: self.confirmation(name) == confirmation, f"{name} is {confirmation}")
         except NeverHappenedError as error:
             nodes = "\n".join(str(node) for node in self.trial.store.reads.nodes())
             logs = "\n".join(process.report() for process in self.trial.nodes.values())
@@ -57,7 +57,7 @@ class Night:
             nodes = self.trial.store.reads.nodes()
             return any(node.claims_upto is not None and node.claims_upto >= wanted for node in nodes)
 
-        eventually(is_written, LONG, f"claims up to {wanted}")
+        wait_until(is_written, f"claims up to {wanted}")
 
     def settle(self) -> str:
         """Return the leader's name once it is confirmed."""
@@ -66,7 +66,7 @@ class Night:
             leader = self.trial.leader()
             return [leader] if leader is not None and self.confirmation(leader) == "confirmed" else []
 
-        return eventually(confirmed, LONG, "a confirmed leader")[0]
+        return wait_until(confirmed, "a confirmed leader")[0]
 
     def is_calm(self) -> None:
         """Prove that for some sessions no further term is taken."""
@@ -76,7 +76,7 @@ class Night:
     def force(self, name: str) -> None:
         """Force this node, and return when it leads (the command itself waits no longer than 10 s)."""
         self.trial.processes.run("leader", "force", name, env=self.trial.environment, within=LONG)
-        eventually(lambda: self.trial.leader() == name, LONG, f"{name} leads")
+        wait_until(lambda: self.trial.leader() == name, f"{name} leads")
 
     def cut_from_zookeeper(self, name: str) -> None:
         for way in self.zookeeper:
@@ -88,18 +88,17 @@ class Night:
 
 
 @pytest.fixture
-def night(processes: ProcessGroup, postgres_server: PostgresServer) -> Iterator[Night]:
+def night(processes: ProcessGroup, postgres_server: PostgresServer, postgres_ledger: str) -> Iterator[Night]:
     with ExitStack() as opened:
-        url = opened.enter_context(fresh_database(postgres_server))
         ensemble = opened.enter_context(ZooKeeperEnsemble())
         ways = [opened.enter_context(Forwarder(server.port)) for server in ensemble.servers]
         database = opened.enter_context(Forwarder(postgres_server.port))
         hosts = ",".join(f"127.0.0.1:{way.port}" for way in ways)
-        trial = Trial(processes, url, f"zookeeper://{hosts}/sexton")
+        trial = Trial(processes, postgres_ledger, f"zookeeper://{hosts}/sexton")
         opened.callback(trial.close)
         opened.callback(processes.end)
         trial.apply(JOBS, SETTINGS)
-        trial.environment["SEXTON_DATABASE"] = url.replace(str(postgres_server.port), str(database.port))
+        trial.environment["SEXTON_DATABASE"] = postgres_ledger.replace(str(postgres_server.port), str(database.port))
         made = Night(trial, ensemble, ways, database)
         trial.start(nodes=3, workers=0)
         made.settle()
@@ -170,7 +169,7 @@ def test_a_forced_node_wins_the_election_too_and_without_zookeeper_leads_until_i
     term = trial.term()
     night.force(chosen)
     night.wait_for(chosen, "confirmed")
-    eventually(lambda: trial.store.terms.cluster().forced_to is None, LONG, "the force is over")
+    wait_until(lambda: trial.store.terms.cluster().forced_to is None, "the force is over")
     assert (trial.leader(), trial.term()) == (chosen, term + 1)
     night.is_calm()
 
@@ -183,7 +182,7 @@ def test_a_forced_node_wins_the_election_too_and_without_zookeeper_leads_until_i
     night.is_calm()
     night.ensemble.start()
     night.wait_for(other, "confirmed")
-    eventually(lambda: trial.store.terms.cluster().forced_to is None, LONG, "the force is over")
+    wait_until(lambda: trial.store.terms.cluster().forced_to is None, "the force is over")
     assert (trial.leader(), trial.term()) == (other, term + 2)
     night.is_calm()
     night.wait_for_claims()

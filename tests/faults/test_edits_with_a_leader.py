@@ -23,7 +23,7 @@ EDITS_A_TRY = 12
 def cluster(request: pytest.FixtureRequest, processes: ProcessGroup, tmp_path: Path) -> Iterator[Trial]:
     """One node and one worker to be, as `sexton up` would start them, without a service beside the database."""
     on_file = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/ledger.db" if on_file else str(request.getfixturevalue("postgres_url"))
+    url = f"sqlite:///{tmp_path}/ledger.db" if on_file else str(request.getfixturevalue("postgres_ledger"))
     made = Trial(processes, url)
     yield made
     made.close()

@@ -52,8 +52,8 @@ def deaf() -> Iterator[Deaf]:
 
 
 @pytest.fixture
-def trial(processes: ProcessGroup, postgres_url: str, deaf: Deaf) -> Iterator[Trial]:
-    made = Trial(processes, postgres_url, f"zookeeper://127.0.0.1:{deaf.port}/race")
+def trial(processes: ProcessGroup, postgres_ledger: str, deaf: Deaf) -> Iterator[Trial]:
+    made = Trial(processes, postgres_ledger, f"zookeeper://127.0.0.1:{deaf.port}/race")
     yield made
     made.close()
 

@@ -21,7 +21,7 @@ from tests.support.worker_trial import LONG, TRUE, WorkerTrial
 @pytest.fixture(params=["sqlite", "postgresql"])
 def trial(request: pytest.FixtureRequest, processes: ProcessGroup, tmp_path: Path) -> Iterator[WorkerTrial]:
     is_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/ledger.db" if is_sqlite else str(request.getfixturevalue("postgres_url"))
+    url = f"sqlite:///{tmp_path}/ledger.db" if is_sqlite else str(request.getfixturevalue("postgres_ledger"))
     with contextlib.closing(WorkerTrial(processes, url)) as trial:
         yield trial
 
