@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _SHOWN = 50
+_COLUMNS = (
+    *(Column("job", folds=True), "verdict", Column("at", "tick"), Column("count", align="right")),
+    Column("detail", is_note=True),
+)
 
 
 def audit(
@@ -98,6 +102,6 @@ def show_report(report: AuditReport, output: Output) -> None:
     failing = [difference for difference in report.differences if difference.verdict.fails]
     failing.sort(key=lambda difference: difference.job.lower())  # of one job by their ticks
     if failing:
-        print_rows(failing[:_SHOWN], output, ("job", "verdict", Column("at", "tick"), "count", "detail"))
+        print_rows(failing[:_SHOWN], output, _COLUMNS)
     if len(failing) > _SHOWN:
         print(f"... and {len(failing) - _SHOWN} more; --output jsonl lists them all")
