@@ -24,7 +24,6 @@ from sexton_tui.cli.output import (
 )
 from sexton_tui.cli.plan_text import show_plan
 from sexton_tui.cli.watching import watchable
-from sexton_tui.console.core.job_rows import revision_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +91,8 @@ def _print_revision(store: Store, job: str, revision: int, output: Output) -> No
     if output is not Output.TABLE:
         print_record({**_row(found.entry, changes, is_table=False), "newest": found.newest}, output)
         return
+    from sexton_tui.console.core.job_rows import revision_lines
+
     print_lines(revision_lines(found, changes, store.now()), coloured=True)
 
 

@@ -9,7 +9,6 @@ import typer
 from sexton.cluster_views import NodeView, Overview
 from sexton_tui.cli.completing import complete_node
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.listings.one_member import print_node
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, print_record, print_rows
 from sexton_tui.cli.strategy import race_record
@@ -44,6 +43,8 @@ def cluster(
     """Say who leads since when, or what a race costs, and how the nodes stand; with a NODE, open that one."""
     with open_cluster(ctx, read_only=True) as store:
         if node is not None:
+            from sexton_tui.cli.listings.one_member import print_node
+
             print_node(store, node, output)
             return
         overview = store.reads.overview()

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sexton.errors import NotFound
-from sexton.store.protocol import Store
-from sexton.views import EventView
 from sexton_tui.cli.invocation import open_cluster
 from sexton_tui.cli.listings.options import LARGEST_ID, PAGE, JobOption, LimitOption
 from sexton_tui.cli.listings.printing import print_lines
 from sexton_tui.cli.output import Column, Output, OutputOption, cell_text, print_record, print_rows
 from sexton_tui.cli.watching import watchable
-from sexton_tui.console.core.records import event_lines
+
+if TYPE_CHECKING:
+    from sexton.store.protocol import Store
+    from sexton.views import EventView
 
 _COLUMNS = (
     Column("event_id", "id", align="right", gives_way=1),
@@ -72,6 +73,8 @@ def _print_event(store: Store, event_id: int, output: Output) -> None:
     if output is not Output.TABLE:
         print_record(page[0], output)
         return
+    from sexton_tui.console.core.records import event_lines
+
     print_lines(event_lines(page[0], store.now()), coloured=True)
 
 

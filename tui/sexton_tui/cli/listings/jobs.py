@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import count
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sexton.claims import State
-from sexton.store.protocol import Store
 from sexton.views import JobFilter, JobOrder, JobView
 from sexton_tui.cli.completing import complete_job, words_of
 from sexton_tui.cli.invocation import open_cluster
@@ -20,6 +19,9 @@ from sexton_tui.cli.listings.printing import is_ascii_output
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import screen_rows, watchable
 from sexton_tui.console.core.words import strip
+
+if TYPE_CHECKING:
+    from sexton.store.protocol import Store
 
 _COLUMNS = (
     *(Column("job", folds=True), "state", "next", Column("last_run", "last run", gives_way=3, in_seconds=True)),

@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sexton.cluster_views import QueueView
 from sexton.errors import InvalidOption, InvalidSetting
 from sexton.queue_rules import rate_of, slots_of
 from sexton_tui.actor import actor
 from sexton_tui.cli.completing import complete_queue, words_of
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.listings.one_member import print_queue
 from sexton_tui.cli.listings.options import QueueOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows, printable
 from sexton_tui.cli.watching import watchable
+
+if TYPE_CHECKING:
+    from sexton.cluster_views import QueueView
 
 _COLUMNS = (
     *(Column("name", "queue", folds=True), Column("due", align="right"), "oldest", Column("ahead", align="right")),
@@ -92,6 +93,8 @@ def _row(queue: QueueView, output: Output) -> dict[str, Any]:
 @watchable
 def show_one(ctx: typer.Context, name: QueueArgument, output: OutputOption = Output.TABLE) -> None:
     """One queue: its limits, its depth by priority, who serves it, and the claims that wait longest."""
+    from sexton_tui.cli.listings.one_member import print_queue
+
     with open_cluster(ctx, read_only=True) as store:
         print_queue(store, name, output)
 

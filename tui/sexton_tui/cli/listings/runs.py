@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sexton.claims import ENDED_BY_RUN, State
-from sexton.store.protocol import Store
 from sexton.views import ClaimView, RunFilter, RunKey, RunView
 from sexton_tui.cli.completing import complete_job, complete_zone, words_of
 from sexton_tui.cli.instants import parse_instant
@@ -24,9 +23,11 @@ from sexton_tui.cli.listings.options import (
     TagOption,
     states_of,
 )
-from sexton_tui.cli.listings.run_calendar import print_run_calendar, zone_of
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import watchable
+
+if TYPE_CHECKING:
+    from sexton.store.protocol import Store
 
 _COLUMNS = (
     *(Column("job", folds=True), "tick", "state", Column("lateness", gives_way=1), Column("took", gives_way=2)),
@@ -81,6 +82,8 @@ def runs(
     if calendar:
         if not job or tick is not None or states or start is not None or queue or owner or tag:
             raise typer.BadParameter("--calendar is of all runs of one JOB: name it, and leave other filters out")
+        from sexton_tui.cli.listings.run_calendar import print_run_calendar, zone_of
+
         zone = zone_of(tz)
         with open_cluster(ctx, read_only=True) as store:
             print_run_calendar(store, job, zone, output)

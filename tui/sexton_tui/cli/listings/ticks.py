@@ -6,14 +6,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sexton.claims import State
 from sexton.holds import became_of
-from sexton.store.protocol import Store
-from sexton.views import ClaimView, EarlierJob, SkipView, TickPage
 from sexton_tui.cli.completing import words_of
 from sexton_tui.cli.instants import parse_instant
 from sexton_tui.cli.invocation import open_cluster
@@ -21,6 +19,10 @@ from sexton_tui.cli.job_arguments import JobArgument
 from sexton_tui.cli.listings.options import PAGE, LimitOption, states_of
 from sexton_tui.cli.output import Column, Output, OutputOption, instant_text, print_rows, printable
 from sexton_tui.cli.watching import watchable
+
+if TYPE_CHECKING:
+    from sexton.store.protocol import Store
+    from sexton.views import ClaimView, EarlierJob, SkipView, TickPage
 
 _COLUMNS = (
     *("tick", "state", Column("origin", gives_way=3, usual="schedule")),

@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sexton.cluster_views import WorkerView
 from sexton.errors import NotFound
 from sexton_tui.actor import actor
 from sexton_tui.cli.completing import complete_queue, complete_worker, words_of
 from sexton_tui.cli.invocation import open_cluster
-from sexton_tui.cli.listings.one_member import print_worker
 from sexton_tui.cli.listings.options import QueueOption
 from sexton_tui.cli.output import Column, Output, OutputOption, print_rows
 from sexton_tui.cli.watching import watchable
 from sexton_tui.console.core.tables import worker_state
+
+if TYPE_CHECKING:
+    from sexton.cluster_views import WorkerView
 
 _WORKER_COLUMNS = (
     *(Column("name", "worker", folds=True), "state", Column("busy", align="right"), Column("slots", align="right")),
@@ -75,6 +76,8 @@ def show(
 @watchable
 def show_one(ctx: typer.Context, name: WorkerArgument, output: OutputOption = Output.TABLE) -> None:
     """One worker: whether it lives, drains or has ended, and each claim that it runs."""
+    from sexton_tui.cli.listings.one_member import print_worker
+
     with open_cluster(ctx, read_only=True) as store:
         print_worker(store, name, output)
 
