@@ -20,14 +20,14 @@ from tests.support.ledgers import make_ledger
 class Looking(CommandLine):
     """`sexton` on the scene, which was seeded at ``now``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, hostile: bool = False) -> None:
         super().__init__(folder)
         self.now = datetime.now(UTC).replace(microsecond=0)
         self._database = f"sqlite:///{folder}/ledger.db"
         make_ledger(self._database)
         engine = create_engine(self._database)
         with engine.begin() as connection:
-            scene.seed(connection, self.now)
+            scene.seed(connection, self.now, hostile=hostile)
         engine.dispose()
 
     def text(self, *arguments: str) -> str:
@@ -150,6 +150,24 @@ def test_status_tells_its_pace_as_data(look: Looking) -> None:
     started = told["lateness"]["count"] / told["lateness"]["within"]
     assert started > 0
     assert told["pace"] == {"ticks_a_second": started, "lost_races": 0, "stale_writes_refused": 1}
+
+
+def test_no_stored_text_acts_on_the_terminal_where_a_thing_is_opened(tmp_path: Path) -> None:
+    look, name = Looking(tmp_path, hostile=True), scene.HOSTILE_NAME
+    event = next(event for event in look.data("events") if event["job"] == name)
+    assert "\x1b" in name
+    for opened in (
+        ("jobs", name),
+        ("runs", name, "--calendar"),
+        ("history", name, "--revision", "1"),
+        ("events", str(event["event_id"])),
+        ("queues", "show", "default"),
+        ("workers", "show", "worker-2"),
+        ("jobs", "--sort", "failure"),
+    ):
+        told = look.text(*opened)
+        assert told
+        assert not set(told) & set("\x1b\x07\u202e\x9b"), opened
 
 
 @pytest.mark.parametrize(
