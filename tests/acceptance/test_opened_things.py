@@ -49,6 +49,12 @@ def look(tmp_path: Path) -> Looking:
     return Looking(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Looking:
+    """The scene once, for what hangs on no age."""
+    return Looking(tmp_path_factory.mktemp("still"))
+
+
 def test_a_worker_is_told_with_what_it_runs_and_without_the_keys_of_the_console(look: Looking) -> None:
     told, data = look.text("workers", "show", "worker-1"), look.data("workers", "show", "worker-1")
     assert "is         serves" in told
@@ -59,8 +65,8 @@ def test_a_worker_is_told_with_what_it_runs_and_without_the_keys_of_the_console(
     assert claim["runs_for"] >= 0
 
 
-def test_a_queue_is_told_by_priority_with_what_waits_longest(look: Looking) -> None:
-    told, data = look.text("queues", "show", "gpu"), look.data("queues", "show", "gpu")
+def test_a_queue_is_told_by_priority_with_what_waits_longest(still: Looking) -> None:
+    told, data = still.text("queues", "show", "gpu"), still.data("queues", "show", "gpu")
     assert "workers    none" in told
     assert told.count("train-model") == len(data["waiting"]) == 3
     assert [depth["due"] for depth in data["depths"]] == [3]
@@ -92,21 +98,24 @@ def test_a_setting_is_told_with_its_meaning_and_its_changes(look: Looking) -> No
     assert "1m to 1m30s" in told
 
 
-def test_a_revision_is_told_with_who_made_it(look: Looking) -> None:
-    told, data = look.text("history", "sync-eu", "--revision", "1"), look.data("history", "sync-eu", "--revision", "1")
+def test_a_revision_is_told_with_who_made_it(still: Looking) -> None:
+    told, data = (
+        still.text("history", "sync-eu", "--revision", "1"),
+        still.data("history", "sync-eu", "--revision", "1"),
+    )
     assert "revision 1, the newest" in told
     assert (data["revision"], data["newest"], data["who"]) == (1, 1, "ana")
 
 
-def test_a_calendar_counts_each_day_on_the_clock_that_is_asked_for(look: Looking) -> None:
-    days = look.data("runs", "sync-eu", "--calendar")
-    runs = look.data("runs", "sync-eu", "--limit", "1000")
-    assert days[-1]["day"] == f"{look.now:%Y-%m-%d}"
+def test_a_calendar_counts_each_day_on_the_clock_that_is_asked_for(still: Looking) -> None:
+    days = still.data("runs", "sync-eu", "--calendar")
+    runs = still.data("runs", "sync-eu", "--limit", "1000")
+    assert days[-1]["day"] == f"{still.now:%Y-%m-%d}"
     assert sum(day["runs"] for day in days) == len(runs)
     assert sum(day["failed"] for day in days) == sum(run["state"] == "failed" for run in runs) > 0
-    (midnight,) = {day["start"][11:13] for day in look.data("runs", "sync-eu", "--calendar", "--tz", "Asia/Tokyo")}
+    (midnight,) = {day["start"][11:13] for day in still.data("runs", "sync-eu", "--calendar", "--tz", "Asia/Tokyo")}
     assert midnight == "15"
-    told = look.text("runs", "sync-eu", "--calendar")
+    told = still.text("runs", "sync-eu", "--calendar")
     assert "Runs a day" in told
     assert "Failures a day" in told
     assert "\nMon " in told
@@ -127,21 +136,21 @@ def test_ticks_between_two_instants(look: Looking) -> None:
     assert all(first < datetime.fromisoformat(tick["tick"]) < last for tick in ticks)
 
 
-def test_a_job_is_told_with_how_long_its_runs_took(look: Looking) -> None:
-    assert "How long the newest runs took" in look.text("jobs", "minutely-sync")
-    durations = look.data("jobs", "minutely-sync")["durations"]
+def test_a_job_is_told_with_how_long_its_runs_took(still: Looking) -> None:
+    assert "How long the newest runs took" in still.text("jobs", "minutely-sync")
+    durations = still.data("jobs", "minutely-sync")["durations"]
     assert [one["tick"] for one in durations] == sorted(one["tick"] for one in durations)
     assert all(one["took"] > 0 for one in durations)
 
 
-def test_jobs_go_by_name_by_state_or_the_newest_failure_first(look: Looking) -> None:
-    names = [job["job"] for job in look.data("jobs")]
+def test_jobs_go_by_name_by_state_or_the_newest_failure_first(still: Looking) -> None:
+    names = [job["job"] for job in still.data("jobs")]
     assert names == sorted(names)
-    by_state = [job["state"] for job in look.data("jobs", "--sort", "state")]
+    by_state = [job["state"] for job in still.data("jobs", "--sort", "state")]
     assert by_state[:2] == ["quarantined", "paused"]
-    assert look.data("jobs", "--sort", "failure")[0]["job"] == "sync-eu"
-    assert look.data("jobs", "--find", "sync-eu")[0]["success_rate"] == 0
-    assert "X" * 6 in look.text("jobs", "--find", "sync-eu")  # as ASCII, for what takes this output has no encoding
+    assert still.data("jobs", "--sort", "failure")[0]["job"] == "sync-eu"
+    assert still.data("jobs", "--find", "sync-eu")[0]["success_rate"] == 0
+    assert "X" * 6 in still.text("jobs", "--find", "sync-eu")  # as ASCII, for what takes this output has no encoding
 
 
 def test_status_tells_its_pace_as_data(look: Looking) -> None:
@@ -189,7 +198,8 @@ def test_no_stored_text_acts_on_the_terminal_where_a_thing_is_opened(tmp_path: P
     ],
 )
 def test_what_is_not_there_and_what_makes_no_sense_is_said(
-    look: Looking, arguments: tuple[str, ...], code: int, said: str
+    still: Looking, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
-    assert look.refusal(*arguments)[0] == code
-    assert said in look.refusal(*arguments)[1]
+    found, sentence = still.refusal(*arguments)
+    assert found == code
+    assert said in sentence
