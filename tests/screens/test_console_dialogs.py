@@ -47,6 +47,18 @@ def test_what_is_typed_before_a_dialog_stands_is_for_that_dialog_and_never_for_t
         await until(pilot, lambda: typed(app) == "bkdb", "the letters are the question's")
         await pilot.press("escape")
 
+        # Where a key can do nothing, what was typed behind it does nothing either.
+        await pilot.press("1")
+        at_once(app, *"dthe disk h")
+        await sees(pilot, app, "to drain wants a worker under the cursor: pane 6")
+        assert app.screen is app.main
+        await until(pilot, lambda: app._held is None, "there was a pause in it")
+        at_once(app, "at", *"-2h")
+        await until(pilot, lambda: typed(app) == "-2h", "the runs are asked for that time")
+        assert app.pane.id == "runs"
+        await pilot.press("escape")
+        await to_job(pilot, app, "minutely-sync")
+
         # A question that one key answers is not answered before it was seen.
         at_once(app, *"tysd")
         await sees(pilot, app, "Run minutely-sync once, now?")

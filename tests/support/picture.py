@@ -57,7 +57,7 @@ PICTURES: Mapping[str, Picture] = {
             ("enter", "names 02:10 in UTC"),
         )
     ),
-    "console-holds": Picture((("3", "gl-export"), ("enter", "could start"), ("a", "would run, starting"))),
+    "console-holds": Picture((("3", "gl-export"), ("enter", "could start"), ("a", "Approve 2: 02:05:00 to"))),
     "console-jobs": Picture((("4", "quarantined"),)),
     "console-job": Picture((("4", "quarantined"), ("ctrl+end", ""), ("up", ""), ("up", ""), ("enter", "esc"))),
 }

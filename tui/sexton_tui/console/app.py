@@ -179,14 +179,10 @@ class SextonConsole(Polling):
             return True
         if (is_offered := self.offers(action)) is not None:
             return is_offered
-        if action == "find":
-            return self.view.is_findable
         if action == "turn":
             return self.view.is_paged
         if action == "sort":
             return self.view.is_sortable
-        if action == "jump":
-            return self.view.is_in_time
         if action == "widen":
             return self.view.is_narrowed
         if action == "failed":
@@ -228,17 +224,23 @@ class SextonConsole(Polling):
 
     @asks
     async def action_find(self) -> None:
+        """Narrow the list that is looked at, or the jobs where there is none: letters follow this key, wherever."""
+        if not self.view.is_findable:
+            await self.action_pane("jobs")
         view = self.view
-        if view.is_findable:
-            await self._ask_view(view.find_question, view.find, "empty: all", view.find_by)
+        await self._ask_view(view.find_question, view.find, "empty: all", view.find_by)
 
     @asks
     async def action_jump(self) -> None:
-        view = self.view
-        if view.is_in_time and self._overview is not None:
-            now = self._overview.now
-            question = f"Go to (in {now:%Z}): {EXAMPLES}"
-            await self._ask_view(question, "", "empty: as of now", lambda text: view.jump_to(text, now))
+        """Show what is looked at as of another time, or the runs where it has none."""
+        if self._overview is None:
+            self.say("nothing was read yet: there is no time to go to", is_error=True)
+            return
+        if not self.view.is_in_time:
+            await self.action_pane("runs")
+        view, now = self.view, self._overview.now
+        question = f"Go to (in {now:%Z}): {EXAMPLES}"
+        await self._ask_view(question, "", "empty: as of now", lambda text: view.jump_to(text, now))
 
     async def _ask_view(self, question: str, value: str, empty: str, take: Callable[[str], None]) -> None:
         """Ask for a line until the view can do with it."""

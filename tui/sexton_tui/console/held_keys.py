@@ -3,6 +3,8 @@
 Keys are held from an asking key on until its dialog stands, or until it is known that there is none: no letter of an
 answer is ever a key of a pane. A dialog that takes text gets them in their order. A question that is answered by one
 key gets none of them, for what was typed before it was seen is no answer to it; escape leaves it all the same.
+
+Where no dialog comes, what is being typed was meant for one: it is swallowed until there is a pause in it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from typing import Any
 from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
+from textual.timer import Timer
 
+PAUSE = 0.7  # seconds without a key: what comes next is no more part of what was typed
 _NEVER_HELD = ("ctrl+c", "ctrl+q")
 
 
@@ -22,14 +26,27 @@ class HeldKeys(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self._held: list[Key | Paste] | None = None
+        self._swallowing: Timer | None = None
 
     def hold_keys(self) -> None:
         """From now on keys go nowhere, until they are given to a dialog or dropped."""
+        self._end_swallowing()
         if self._held is None:
             self._held = []
 
+    def swallow_keys(self) -> None:
+        """The dialog that was typed for does not come: keys go nowhere until none came for a while, or escape."""
+        self.hold_keys()
+        self._swallowing = self.set_timer(PAUSE, self.drop_keys)
+
+    def _end_swallowing(self) -> None:
+        if self._swallowing is not None:
+            self._swallowing.stop()
+            self._swallowing = None
+
     def drop_keys(self) -> None:
-        """No dialog comes: what was held is of no use, and keys go where they went."""
+        """What was held is of no use, and keys go where they went."""
+        self._end_swallowing()
         self._held = None
 
     def give_keys(self, dialog: Screen[Any], *, takes_text: bool) -> None:
@@ -49,9 +66,13 @@ class HeldKeys(App[None]):
     async def on_event(self, event: Event) -> None:
         if self._held is None or self.passes(event):
             await super().on_event(event)
+        elif self._swallowing is not None and _is_escape(event):
+            self.drop_keys()
         elif isinstance(event, Key | Paste):
             self._held.append(event)
+            if self._swallowing is not None:
+                self._swallowing.reset()
 
 
-def _is_escape(event: Key | Paste) -> bool:
+def _is_escape(event: Event) -> bool:
     return isinstance(event, Key) and event.key == "escape"

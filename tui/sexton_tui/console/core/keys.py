@@ -40,7 +40,7 @@ _KEYS = (
     ("/", "show only what holds these letters in their order; also state:paused queue:gpu owner:data tag:ml"),
     ("escape", "on a pane: show all again, as of now"),
     ("S", "jobs: by name, by state, or the newest failure first"),
-    ("@", f"runs: as of another time, {EXAMPLES}"),
+    ("@", f"runs, and a job's ticks and runs: as of another time, {EXAMPLES}"),
     ("[ ]", "runs: newer ones, older ones; jobs: a screenful up, down"),
     ("home end", "the first, the last; runs: the newest, the oldest"),
     ("tab", "job: its next part: overview, ticks, runs, calendar, revisions"),

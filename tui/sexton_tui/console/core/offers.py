@@ -20,6 +20,26 @@ def offered(
     return None if is_offered is None else is_offered and not read_only
 
 
+def why_not(action: str) -> str:
+    """What to say of an act whose key is pressed where it is not offered; empty where that is no act."""
+    if action in _OF_A_JOB:
+        return f"to {action.replace('_', ' ')} wants a job under the cursor: pane 4 has them"
+    return _WHY_NOT.get(action, "")
+
+
+_WHY_NOT = {
+    "explain": "to explain wants a tick or a run under the cursor: pane 5, or an opened job",
+    "approve": "to approve wants a proposal under the cursor: pane 3",
+    "reject": "to reject wants a proposal under the cursor: pane 3",
+    "cancel": "to cancel wants what runs, or a job, under the cursor",
+    "run_again": "to run once more wants a tick, or a run that ended, under the cursor",
+    "drain": "to drain wants a worker under the cursor: pane 6",
+    "undo": "there is nothing to undo",
+    "force_leader": "no node could be forced to lead now",
+    "kill_leader": "the leader is killed only by what started it: `sexton up`, `make cluster`",
+}
+
+
 def _is_offered(action: str, subject: Subject | None, *, can_kill: bool, can_undo: bool) -> bool | None:
     if action in _OF_A_JOB:
         return job_of(subject) is not None

@@ -38,11 +38,15 @@ def asks(questions: Callable[[AskingApp], Coroutine[Any, Any, Act | None]]) -> C
 
 
 async def _asked(app: Asking, questions: Coroutine[Any, Any, Act | None]) -> None:
+    act, app.has_asked = None, False
     try:
         act = await questions
     finally:
-        app.drop_keys()
         app.is_asking = False
+        if act is None and not app.has_asked and app.is_running:
+            app.swallow_keys()
+        else:
+            app.drop_keys()
     if act is not None:
         await app.act(act)
 
@@ -52,6 +56,8 @@ class Asking(HeldKeys):
 
     is_asking = False
     """Whether an action has not got its answers yet."""
+    has_asked = False
+    """Whether the newest of them has come to a dialog."""
 
     @abstractmethod
     async def act(self, act: Act) -> None:
@@ -67,6 +73,7 @@ class Asking(HeldKeys):
 
     async def ask(self, dialog: Dialog[Answer]) -> Answer | None:
         """The answer; None where the dialog was left. Keys that were held are the dialog's."""
+        self.has_asked = True
         return await self.push_screen_wait(dialog)
 
     async def read_for(self, title: str, request: Callable[[Store], Any]) -> Any:
@@ -81,7 +88,7 @@ class Asking(HeldKeys):
 
     async def _told_reading(self, title: str, reading: asyncio.Task[Any]) -> Any:
         left = asyncio.Event()
-        screen = Reading(title, left.set)
+        screen, self.has_asked = Reading(title, left.set), True
         self.push_screen(screen)
         leaving = asyncio.create_task(left.wait())
         try:
