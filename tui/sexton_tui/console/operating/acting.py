@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the first screen waits for none of it
     from sexton.store.protocol import Store
 
 WRITE_WITHIN = 8.0
-_NOT_SENT = "not done: the database cannot be reached, and nothing was sent to it"
+_NOT_SENT = "not done: the database cannot be reached, and nothing of it was sent"
 _UNKNOWN = "outcome unknown: the answer did not come. Pane 8 lists what was done, once the database answers"
 _MOST_UNDONE = 20
 
