@@ -20,6 +20,11 @@ GAP_EVENT = "term.gap"
 halted. What fell due in it was decided by the pass that ends it."""
 
 
+def gap_told(gap_from: datetime) -> str:
+    """Since when no claims were written, as the event has it."""
+    return gap_from.isoformat().replace("+00:00", "Z")
+
+
 class Strategy(StrEnum):
     LEADER = "leader"
     RACE = "race"

@@ -81,6 +81,9 @@ def test_the_command_line_tells_a_gap_between_the_terms(tmp_path: Path, capsys: 
     ((told,),) = [record["gaps"] for record in json.loads(said("--output", "json"))]
     assert (told["node"], told["gap"], told["missed"], told["merged"]) == ("one", 720.0, 11, 10)
     assert "later, a gap of 12m00s from" in said("1")
+    assert run(["explain", "sync", "2026-03-02T01:55:00Z", "--database", url]) == 0
+    told = capsys.readouterr().out
+    assert "one wrote no claims from 2026-03-02T01:50:10Z until 2026-03-02T02:02:10Z, for 12m" in " ".join(told.split())
 
 
 def test_a_job_that_comes_late_by_itself_is_no_gap(cluster: VirtualCluster) -> None:

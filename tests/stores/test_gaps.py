@@ -12,6 +12,7 @@ import pytest
 from sexton.decisions import Cause, JobDecision
 from sexton.errors import NotFound
 from sexton.store.protocol import JobRow, Store
+from sexton.terms import gap_told
 from sexton.views import DecisionTotals, GapView
 from tests.support.leader_scene import MINUTE, SECOND, batch, create, definition, lead, read, ticks_after
 
@@ -103,7 +104,7 @@ def test_a_gap_is_told_once_however_often_its_pass_is_noted_and_never_by_a_stale
     for _ in range(2):  # the first answer was lost
         assert store.ticks.note_pass(term, holds=False, gap_from=gap_from)
     (told,) = events(store)
-    assert (told.actor, told.detail) == ("n2", {"term": term, "gap_from": gap_from.isoformat()})
+    assert (told.actor, told.detail) == ("n2", {"term": term, "gap_from": gap_told(gap_from)})
     store.ticks.finish_pass(term, SECOND, 1)
     assert store.ticks.note_pass(term, holds=False)  # a pass that no gap led to
     assert events(store) == [told]

@@ -11,7 +11,7 @@ from typing import Any
 
 from sexton.races import THE_RACE, PassShare, RacePass
 from sexton.store.postgres.connection import PostgresConnection
-from sexton.terms import GAP_EVENT
+from sexton.terms import GAP_EVENT, gap_told
 
 # In a race term and strategy are read plainly: the cursors' compare-and-set alone decides among racers.
 IS_RACE = "SELECT term = %(term)s AND NOT halted AND strategy = 'race' FROM cluster WHERE id = 1"
@@ -77,7 +77,7 @@ class PostgresRaces:
     def open_pass(
         self, term: int, after: int, found: int, hold_above: int, gap_from: datetime | None = None
     ) -> RacePass | None:
-        told = None if gap_from is None else gap_from.isoformat()
+        told = None if gap_from is None else gap_told(gap_from)
         values = {"term": term, "after": after, "found": found, "hold_above": hold_above, "gap_from": told}
         with self._connection.autocommit() as connection:
             row = connection.execute(_OPEN, values).fetchone()

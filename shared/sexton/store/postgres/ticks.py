@@ -11,6 +11,7 @@ from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_writes import CHANGES_LOCK
 from sexton.store.postgres.races import GAP_TOLD, HAS_GAP, TELL_GAP
 from sexton.store.protocol import CursorsRead, JobRow, JobsPage, JobsRead, LateJobRow
+from sexton.terms import gap_told
 
 _RESERVE = f"""
 WITH {tick_commit.FENCE}
@@ -107,7 +108,7 @@ class PostgresTicks:
         return UnfinishedPass(int(fired), holds)
 
     def note_pass(self, term: int, *, holds: bool, gap_from: datetime | None = None) -> bool:
-        values = {"term": term, "holds": holds, "gap_from": gap_from and gap_from.isoformat()}
+        values = {"term": term, "holds": holds, "gap_from": None if gap_from is None else gap_told(gap_from)}
         with self._connection.autocommit() as connection:
             return connection.execute(_NOTE, values).rowcount == 1
 

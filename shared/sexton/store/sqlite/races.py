@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sexton.races import THE_RACE, PassShare, RacePass
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.terms import record_event
-from sexton.terms import GAP_EVENT
+from sexton.terms import GAP_EVENT, gap_told
 
 _IS_RACE = "EXISTS (SELECT 1 FROM cluster c WHERE c.id = 1 AND c.term = :term AND NOT c.halted AND c.strategy = 'race')"
 _SHARE = """
@@ -83,7 +83,7 @@ class SqliteRaces:
 
 def tell_gap(connection: sqlite3.Connection, now: int, actor: str, term: int, gap_from: datetime) -> None:
     """Record a gap in a term that goes on, with the pass that ends it: ``read_gaps`` reads it."""
-    record_event(connection, now, actor, GAP_EVENT, {"term": term, "gap_from": gap_from.isoformat()})
+    record_event(connection, now, actor, GAP_EVENT, {"term": term, "gap_from": gap_told(gap_from)})
 
 
 def is_within(connection: sqlite3.Connection, share: PassShare) -> bool:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from sexton.missed_reasons import rounded
 from sexton.terms import ElectedBy
 from sexton.tick_explanation import NearTick, TickExplanation
-from sexton.views import DecisionView, EventView, RunView, TakeoverView
+from sexton.views import DecisionView, EventView, GapView, RunView, TakeoverView
 from sexton_tui.console.core.hold_words import count_text
 from sexton_tui.console.core.words import iso_instant
 
@@ -33,6 +33,9 @@ def explained(found: TickExplanation, note: str = "") -> Iterator[tuple[str, str
         yield "decided", found.decided
     if found.takeover is not None:
         yield "term", _takeover(found.takeover)
+        for gap in found.takeover.gaps:
+            if gap.gap_from < found.tick <= gap.gap_until:
+                yield "gap", _gap(gap)
     for decision in found.decisions:
         yield "because", _decision(decision)
     if found.proposal is not None:
@@ -81,6 +84,11 @@ def _takeover(takeover: TakeoverView) -> str:
     if takeover.gap:
         said += f"; gap {_length(takeover.gap)}"
     return f"{said}: `sexton takeovers {takeover.term}`"
+
+
+def _gap(gap: GapView) -> str:
+    until = f"until {_second(gap.gap_until)}, for {_length(gap.gap)}, and went on in its term"
+    return f"{gap.node} wrote no claims from {_second(gap.gap_from)} {until}"
 
 
 def _decision(decision: DecisionView) -> str:
