@@ -29,7 +29,7 @@ _COLUMNS = (
     *(
         Column("signs", "newest runs", gives_way=10),
         Column("schedule", gives_way=1, folds=True),
-        Column("timezone", gives_way=4),
+        Column("timezone", gives_way=4, usual="UTC"),
     ),
     *(Column("queue", gives_way=5, usual="default"), Column("owner", gives_way=6), Column("tags", gives_way=7)),
 )
