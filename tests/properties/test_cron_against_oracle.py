@@ -111,7 +111,7 @@ def assert_all_questions_agree(schedule: Schedule, after: datetime, upto: dateti
     assert preceding is None or preceding < after
 
 
-@settings(around, max_examples=70)
+@settings(around, max_examples=45)
 @given(OFTEN, windows())
 @example(
     "30 2 * * *", ("Europe/Berlin", datetime(2026, 3, 28, 5, 0, 0, 1, tzinfo=UTC), datetime(2026, 3, 29, 5, tzinfo=UTC))
@@ -133,7 +133,7 @@ FIXED_TIMES = st.tuples(st.integers(0, 59), st.sampled_from(["0", "1", "2", "0-3
 )
 
 
-@settings(around, max_examples=65)
+@settings(around, max_examples=40)
 @given(
     st.one_of(FIXED_TIMES, EXPRESSIONS),
     windows(),
@@ -166,7 +166,7 @@ def test_a_job_s_own_choice_for_changed_clocks_is_kept(
     assert_all_questions_agree(both, after, upto, sorted({*ticks, *hourly}))
 
 
-@settings(around, max_examples=12)
+@settings(around, max_examples=8)
 @given(numbers(0, 59), OFTEN, windows(hours=2))
 def test_seconds_follow_the_same_rules(second: str, text: str, window: tuple[str, datetime, datetime]) -> None:
     zone, after, upto = window
@@ -176,7 +176,7 @@ def test_seconds_follow_the_same_rules(second: str, text: str, window: tuple[str
     assert_all_questions_agree(schedule_of(text, zone), after, upto, ticks)
 
 
-@settings(around, max_examples=30)
+@settings(around, max_examples=20)
 @given(st.lists(OFTEN, min_size=2, max_size=4), windows(hours=12))
 def test_several_parts_are_one_set_of_ticks(texts: list[str], window: tuple[str, datetime, datetime]) -> None:
     zone, after, upto = window
@@ -193,7 +193,7 @@ INTERVALS = st.builds(
 )
 
 
-@settings(around, max_examples=45)
+@settings(around, max_examples=30)
 @given(
     st.lists(st.sampled_from(["* * * * * *", "*/5 * * * * *", "7 */2 2 * * *", "*/9 * * * *"]), max_size=2),
     st.lists(INTERVALS, min_size=1, max_size=12),
@@ -209,7 +209,7 @@ def test_crons_and_intervals_are_counted_as_they_are_listed(
     assert UnionSchedule(parts).count_between(after, upto) == len(listed)
 
 
-@settings(around, max_examples=65)
+@settings(around, max_examples=40)
 @given(EXPRESSIONS)
 def test_refused_as_never_firing_if_and_only_if_no_day_of_any_year_matches(text: str) -> None:
     refusal = refusal_of(text)
@@ -217,7 +217,7 @@ def test_refused_as_never_firing_if_and_only_if_no_day_of_any_year_matches(text:
     assert (refusal is None) == Oracle(text).ever_matches()
 
 
-@settings(around, max_examples=65)
+@settings(around, max_examples=40)
 @given(FIVE_FIELDS, ZONES, st.datetimes(datetime(1930, 1, 1), datetime(2150, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001  Hypothesis wants them naive
 def test_next_and_previous_are_inverse_and_strictly_monotonic_over_decades(
     fields: tuple[str, ...], zone: str, start: datetime
@@ -238,7 +238,7 @@ def test_next_and_previous_are_inverse_and_strictly_monotonic_over_decades(
     assert schedule.count_between(ticks[0], ticks[-1]) == 11
 
 
-@settings(around, max_examples=35)
+@settings(around, max_examples=22)
 @given(FIVE_FIELDS, st.dates(datetime(1950, 1, 1).date(), datetime(2120, 1, 1).date()))  # noqa: DTZ001  a date has no zone
 def test_days_are_those_that_a_calendar_shows(fields: tuple[str, ...], start: datetime) -> None:
     text = " ".join(("0", "12", *fields[2:]))

@@ -7,7 +7,7 @@ import os
 from tests.stores.asked_stress import run
 
 # `python -m tests.stores.asked_stress` runs as long as one likes.
-SECONDS = float(os.environ.get("SEXTON_STRESS_SECONDS", "12"))
+SECONDS = float(os.environ.get("SEXTON_STRESS_SECONDS", "8"))
 
 
 def test_pauses_named_ticks_and_backfills_lose_and_double_no_tick(postgres_ledger: str) -> None:

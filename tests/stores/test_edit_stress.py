@@ -10,8 +10,8 @@ from tests.stores.edit_faults import FAULTS
 from tests.stores.edit_stress import run
 from tests.support.postgres import PostgresServer
 
-# A minute finds no more than a third of it; `python -m tests.stores.edit_stress` runs as long as one likes.
-SECONDS = float(os.environ.get("SEXTON_STRESS_SECONDS", "20"))
+# A minute finds no more than a fifth of it; `python -m tests.stores.edit_stress` runs as long as one likes.
+SECONDS = float(os.environ.get("SEXTON_STRESS_SECONDS", "12"))
 FAULT_SECONDS = 5.0
 FAULT_ROUNDS = 8
 
