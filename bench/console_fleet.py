@@ -52,7 +52,7 @@ _KEYS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
     ("jobs: open, back", (b"4", _DOWN, b"\r", b"\x1b")),
     ("runs: down", (b"5", *[_DOWN] * 20)),
     ("runs: page down", (b"5", *[_PAGE_DOWN] * 20)),
-    ("runs: end", (b"5", *[_END] * 10, _HOME)),
+    ("runs: end, home", (b"5", *[_END, _HOME] * 5)),
     ("runs: failed", (b"5", b"f", b"f")),
     ("runs: a time", (b"5", b"@", b"0", b"2:00", b"\r", b"\x1b")),
 )

@@ -6,6 +6,7 @@ call that does not come back is left behind (``calls.py``): the last known data 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -155,8 +156,11 @@ class SextonConsole(Polling):
 
     def _load_ahead(self) -> None:
         """Load the next part that was not needed yet, once what was needed first is on the screen."""
-        if self._overview is not None and not load_next(_LOADED_AHEAD):
+        if (self._overview is not None or self._trouble) and not load_next(_LOADED_AHEAD):
             self._loading_ahead.stop()
+            if not gc.isenabled():  # who started the console left that to it
+                gc.freeze()  # what is loaded stays: no key waits while it is searched for garbage
+                gc.enable()
 
     async def _choose(self, name: str) -> None:
         """Bring a pane to the front; the first time, it is made."""

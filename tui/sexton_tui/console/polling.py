@@ -74,6 +74,7 @@ class Polling(Operating):
         self._answered_at: float | None = None
         self._started_at = monotonic()
         self._trouble = ""
+        self._clock = ""
         self._offered: tuple[str, tuple[bool | None, ...]] | None = None
         self._pace = Pace(at=time.monotonic())
         self._parts: OverviewParts | None = None
@@ -213,7 +214,9 @@ class Polling(Operating):
             told += alarm_lines(self._overview)
         self.view.tell_wait(told[0].text.removeprefix("!! ") if is_stale else "")
         self.main.set_class(is_stale, "stale")
-        self.main.query_one("#clock", Static).update(content_of([line(clock)]))
+        if clock != self._clock:  # it is as wide as there is room
+            self._clock = clock
+            self.main.query_one("#clock", Static).update(content_of([line(clock)]), layout=False)
         self.main.query_one(Banner).show(told)
         for screen in self.screen_stack[1:]:
             if isinstance(screen, OpenedScreen) and screen.is_mounted:

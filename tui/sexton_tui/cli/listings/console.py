@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +83,7 @@ def console(
     if sys.stdout.isatty() and not sys.stderr.isatty():  # a sentence there would stand in the file
         print("sexton: the console is drawn on standard error, which is no terminal here; leave out what redirects it")
         return 1
+    gc.disable()  # until all is loaded
     from sexton_tui.console.app import ConsoleOptions, run_console
 
     url = checked_database(ctx)

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from sexton_tui.console.core.filters import Filter, filter_words, filtered, keys_of, parse_filter
-from sexton_tui.console.core.lines import DIM, WARN, Part, Row, line
+from sexton_tui.console.core.lines import DIM, WARN, Line, Part, Row, line
 from sexton_tui.console.core.subjects import Subject
 from sexton_tui.console.view import View
 from sexton_tui.console.widgets.drawing import content_of
@@ -30,6 +30,7 @@ class Pane(Container, View):
         super().__init__(id=id)
         self.ascii_only = ascii_only
         self.filter = Filter()
+        self._told = Line()
         self._found = Static(classes="info found")
 
         self._found.display = False
@@ -78,4 +79,6 @@ class Pane(Container, View):
     def tell(self, *parts: Part) -> None:
         """Say this in the line below."""
         told: list[Any] = [(part, DIM) if isinstance(part, str) else part for part in parts]
-        self.query_one(".info", Static).update(content_of([line(*told)], ascii_only=self.ascii_only))
+        if (one := line(*told)) != self._told:
+            self._told = one
+            self.query_one(".info", Static).update(content_of([one], ascii_only=self.ascii_only), layout=False)

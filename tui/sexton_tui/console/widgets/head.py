@@ -19,6 +19,7 @@ class Head(Vertical):
     def __init__(self, *, ascii_only: bool = False) -> None:
         super().__init__()
         self._ascii_only = ascii_only
+        self._clock = Line()
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="top"):
@@ -35,7 +36,11 @@ class Head(Vertical):
 
     def show_clock(self, clock: Line) -> None:
         """Say what time it is in the cluster, and in which zone instants are shown."""
-        self.query_one(".clock", Static).update(content_of([clock], ascii_only=self._ascii_only))
+        if clock != self._clock:
+            is_as_wide = len(clock.text) == len(self._clock.text)
+            self._clock = clock
+            shown = content_of([clock], ascii_only=self._ascii_only)
+            self.query_one(".clock", Static).update(shown, layout=not is_as_wide)
 
     def show_banner(self, lines: Sequence[Line]) -> None:
         """Show what must not be overlooked."""
