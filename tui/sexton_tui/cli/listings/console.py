@@ -83,11 +83,14 @@ def console(
     if sys.stdout.isatty() and not sys.stderr.isatty():  # a sentence there would stand in the file
         print("sexton: the console is drawn on standard error, which is no terminal here; leave out what redirects it")
         return 1
-    gc.disable()  # until all is loaded
-    from sexton_tui.console.app import ConsoleOptions, run_console
+    gc.disable()  # until all is loaded: the console sees to that
+    try:
+        from sexton_tui.console.app import ConsoleOptions, run_console
 
-    url = checked_database(ctx)
-    return run_console(ConsoleOptions(database_url=url, read_only=read_only, ascii=ascii, theme=theme, actor=actor()))
+        url, who = checked_database(ctx), actor()
+        return run_console(ConsoleOptions(database_url=url, read_only=read_only, ascii=ascii, theme=theme, actor=who))
+    finally:
+        gc.enable()
 
 
 def _serving(chosen: dict[str, Any], theme: str, *, read_only: bool, ascii_only: bool) -> Serving:
