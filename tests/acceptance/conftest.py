@@ -1,8 +1,9 @@
-"""A ledger for commands and processes: on SQLite, then on PostgreSQL."""
+"""A ledger for commands and processes: on SQLite, then on PostgreSQL; and a moment that is not at a minute's end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from sexton.store import open_store
 from sexton.store.protocol import Store, StoreOptions
 from tests.support.ledgers import make_ledger
+from tests.support.waiting import eventually
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -26,3 +28,9 @@ def store(url: str) -> Iterator[Store]:
     opened = open_store(StoreOptions(url))
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def early_in_a_minute() -> None:
+    """What is ahead at the whole minute stays ahead for a while; ask for it before the cluster."""
+    eventually(lambda: datetime.now(UTC).second < 40, within=60, what="a minute begins")

@@ -22,7 +22,6 @@ from sexton_tui.cli.main import run
 from sexton_tui.cli.watching import WATCH_SECONDS
 from tests.support import scene, troubles
 from tests.support.ledgers import make_ledger
-from tests.support.waiting import eventually
 
 SILENT = timedelta(minutes=5)
 
@@ -47,12 +46,6 @@ class Cluster:
         code, out, err = self.sexton(*arguments, "--output", "json")
         assert (code, err) == (0, "")
         return json.loads(out)
-
-
-@pytest.fixture
-def early_in_a_minute() -> None:
-    """What is ahead at the whole minute stays ahead for a while; ask for it before the cluster."""
-    eventually(lambda: datetime.now(UTC).second < 40, within=60, what="a minute begins")
 
 
 @pytest.fixture
@@ -208,8 +201,7 @@ def test_jobs_with_filters_and_one_opened(cluster: Cluster) -> None:
     assert cluster.sexton("jobs", "--state", "tired")[0] == 2
 
 
-@pytest.mark.usefixtures("early_in_a_minute")
-def test_ticks_interleave_claims_skips_and_those_to_come(cluster: Cluster) -> None:
+def test_ticks_interleave_claims_skips_and_those_to_come(early_in_a_minute: None, cluster: Cluster) -> None:
     rows = cluster.json("ticks", "minutely-sync", "--limit", "500")
     ticks = [row["tick"] for row in rows]
     assert ticks == sorted(ticks, reverse=True)
