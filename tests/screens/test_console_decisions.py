@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from textual.pilot import Pilot
 
 from sexton.claims import Origin
@@ -12,6 +13,7 @@ from sexton.store import tables
 from sexton_tui.console.app import SextonConsole
 from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees
+from tests.support import scene
 
 
 def test_a_takeover_opens_into_decisions_these_into_ticks_and_a_tick_into_why(seeded: Scene) -> None:
@@ -31,6 +33,32 @@ def test_a_takeover_opens_into_decisions_these_into_ticks_and_a_tick_into_why(se
         await sees(pilot, app, "02:13:00 fired, 12 merged into it")
         await pilot.press("escape", "escape", "escape")
         await until(pilot, lambda: app.screen is app.main, "all is closed")
+
+    play(seeded.console(), act)
+
+
+def test_a_gap_that_the_same_leader_ended_opens_into_the_decisions_about_it(seeded: Scene) -> None:
+    ended = scene.NOW - 5 * scene.MINUTE
+    told = json.dumps({"term": 41, "gap_from": (ended - 12 * scene.MINUTE).isoformat()})
+    event = {"event_id": 900, "at": ended, "actor": "sched-2", "action": "term.gap", "detail": told}
+    counts = {"missed": 11, "fired": 1, "merged": 10, "skipped": 0, "expired": 0, "held": 0}
+    stretch = {"after": ended - 11 * scene.MINUTE, "upto": ended, "decided_at": ended + scene.SECOND}
+    about = {"term": 41, "job_id": 2, "cause": "late leader", "revision": 1, "policy": "latest", "reason": "was away"}
+    with seeded.engine.begin() as connection:
+        connection.execute(insert(tables.events).values(**event))
+        connection.execute(insert(tables.decisions).values(**counts, **stretch, **about))
+
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.press("2")
+        await sees(pilot, app, "02:13:41      02:25:41      same leader  12m00s  11")
+        await sees(pilot, app, "sched-2 wrote no claims from 02:13:41 to 02:25:41")
+        await pilot.press("down")
+        await sees(pilot, app, "term 41: sched-2 took over from sched-1")
+        await sees(pilot, app, "later, a gap of 12m00s")
+        await pilot.press("up", "enter")
+        await sees(pilot, app, "Takeovers ▸ term 41, gap to 2026-03-29 02:25:41 UTC")
+        await sees(pilot, app, "was away")
+        assert "gl-export" not in shown(app)
 
     play(seeded.console(), act)
 
