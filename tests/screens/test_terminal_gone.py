@@ -90,6 +90,8 @@ def test_up_can_be_left_after_its_database_was_restarted(
         monkeypatch.delenv(reaper.MARK)  # not borne by the server
         own_postgres_server.restart()
         up.type(b"q")
+        eventually(lambda: b"stop the cluster" in up.drawn, within=60, what="it is asked")
+        up.type(b"y")
         assert up.process.wait(120) == 0
     assert b"does not answer" not in up.drawn.rpartition(LEFT)[2]
     assert_all_ended_in_order(mark)
