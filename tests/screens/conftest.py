@@ -17,6 +17,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from sexton_tui.console.app import ConsoleOptions, SextonConsole
+from sexton_tui.console.held_keys import HeldKeys
 from tests.support import scene
 from tests.support.ledgers import make_ledger
 
@@ -43,6 +44,12 @@ def noticed_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
         _drawn[app] = asyncio.Event()
 
     monkeypatch.setattr(SextonConsole, "__init__", init)
+
+
+@pytest.fixture(autouse=True)
+def answers_are_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test has seen what it answers."""
+    monkeypatch.setattr(HeldKeys, "unseen", 0.0)
 
 
 class Scene:

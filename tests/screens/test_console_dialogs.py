@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 from textual.events import Key
 from textual.pilot import Pilot
@@ -17,6 +18,7 @@ from sexton.store.protocol import Store
 from sexton_tui.console.acts import Done
 from sexton_tui.console.app import SextonConsole
 from sexton_tui.console.calls import Calls
+from sexton_tui.console.held_keys import HeldKeys
 from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees, to_job
 
@@ -35,7 +37,9 @@ def typed(app: SextonConsole) -> str:
     return app.focused.value if isinstance(app.focused, Input) else ""
 
 
-def test_what_is_typed_before_a_dialog_stands_is_for_that_dialog_and_never_for_the_pane(seeded: Scene) -> None:
+def test_what_is_typed_before_a_dialog_stands_is_for_that_dialog_and_never_for_the_pane(
+    seeded: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await to_job(pilot, app, "minutely-sync")
         at_once(app, *"pt q1hK9 moves")
@@ -64,8 +68,21 @@ def test_what_is_typed_before_a_dialog_stands_is_for_that_dialog_and_never_for_t
         await sees(pilot, app, "Run minutely-sync once, now?")
         await pilot.pause(0.2)
         assert "Run minutely-sync once, now?" in shown(app)
+        at_once(app, "y")
+        await sees(pilot, app, "typed before this was asked")
         await pilot.press("escape")
         await until(pilot, lambda: not app.is_asking, "it is left")
+
+        # Nor by the rest of a sentence that was meant for another question, as it stands in sight already.
+        monkeypatch.setattr(HeldKeys, "unseen", 60.0)
+        at_once(app, "t")
+        await sees(pilot, app, "Run minutely-sync once, now?")
+        at_once(app, *"payroll")
+        await sees(pilot, app, "typed before this was asked")
+        await until(pilot, lambda: app._held is None, "there was a pause in it")
+        await pilot.press("n")
+        await until(pilot, lambda: not app.is_asking, "it is answered")
+        monkeypatch.setattr(HeldKeys, "unseen", 0.0)
 
         # A database that is slow: it is told, keys wait, and escape leaves it.
         gate = threading.Event()

@@ -62,8 +62,12 @@ class Dialog(ModalScreen[Answer | None]):
     def on_mount(self) -> None:
         if self.takes_text:
             self.set_focus(self.query(Input).first())
-        if self.ends_the_hold and isinstance(self.app, HeldKeys):
-            self.app.give_keys(self, takes_text=self.takes_text)
+        if not self.ends_the_hold or not isinstance(self.app, HeldKeys):
+            return
+        if self.takes_text:
+            self.app.give_text(self)
+        else:
+            self.app.give_answer(self, self.tell_unheard)
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         if self.is_followed and result is not None and isinstance(self.app, HeldKeys):
@@ -74,6 +78,11 @@ class Dialog(ModalScreen[Answer | None]):
         """Ask this from now on."""
         self.query_one("#question", Static).update(content_of(question))
         self.query_one(Question).scroll_home(animate=False)
+
+    def tell_unheard(self) -> None:
+        """A key came so soon that it was no answer to this: ask for another."""
+        told = line("typed before this was asked: once more, please; escape: leave it")
+        self.query_one("#hint", Static).update(content_of([told]))
 
     def action_leave(self) -> None:
         self.dismiss(None)
