@@ -91,6 +91,8 @@ def test_what_was_read_of_a_term_that_was_over_is_not_summed_again(store: Store)
     newest, over = store.reads.takeovers()
     doctored = [replace(one, totals=DecisionTotals(missed=77)) for one in (newest, over)]
     assert store.reads.takeovers(20, doctored) == (newest, doctored[1])
+    restored = replace(doctored[0], until=store.now())  # what was read before the ledger was restored
+    assert store.reads.takeovers(20, [restored]) == (newest, over)
     lead(store, "n3")
     assert store.reads.takeovers(20, doctored)[1].totals == newest.totals  # it went on when it was read
 
