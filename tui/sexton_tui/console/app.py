@@ -80,9 +80,11 @@ class SextonConsole(Polling):
         *(Binding(pane.key, f"pane('{pane.id}')", pane.title, show=False) for pane in PANES),
         Binding("question_mark", "help", "help", key_display="?"),
         Binding("slash", "find", "find", key_display="/"),
+        Binding("slash", "find_jobs", "find jobs", key_display="/"),
         Binding("f", "failed", "failed"),
         Binding("S", "sort", "sort"),
         Binding("at", "jump", "go to", key_display="@"),
+        Binding("at", "runs_at", "runs at", key_display="@"),
         Binding("escape", "widen", "all"),
         Binding("left_square_bracket", "turn(-1)", "before", key_display="[", show=False),
         Binding("right_square_bracket", "turn(1)", "after", key_display="]", show=False),
@@ -183,6 +185,10 @@ class SextonConsole(Polling):
             return True
         if (is_offered := self.offers(action)) is not None:
             return is_offered
+        if action in ("find", "find_jobs"):
+            return self.view.is_findable is (action == "find")
+        if action in ("jump", "runs_at"):
+            return self.view.is_in_time is (action == "jump")
         if action == "turn":
             return self.view.is_paged
         if action == "sort":
@@ -228,20 +234,32 @@ class SextonConsole(Polling):
 
     @asks
     async def action_find(self) -> None:
-        """Narrow the list that is looked at, or the jobs where there is none: letters follow this key, wherever."""
-        if not self.view.is_findable:
-            await self.action_pane("jobs")
-        view = self.view
-        await self._ask_view(view.find_question, view.find, "empty: all", view.find_by)
+        await self._find()
+
+    @asks
+    async def action_find_jobs(self) -> None:
+        """Where there is no list to narrow: letters follow this key, wherever it is pressed."""
+        await self.action_pane("jobs")
+        await self._find()
 
     @asks
     async def action_jump(self) -> None:
-        """Show what is looked at as of another time, or the runs where it has none."""
+        await self._jump()
+
+    @asks
+    async def action_runs_at(self) -> None:
+        """Where there is no time to go to."""
+        await self.action_pane("runs")
+        await self._jump()
+
+    async def _find(self) -> None:
+        view = self.view
+        await self._ask_view(view.find_question, view.find, "empty: all", view.find_by)
+
+    async def _jump(self) -> None:
         if self._overview is None:
             self.say("nothing was read yet: there is no time to go to", is_error=True)
             return
-        if not self.view.is_in_time:
-            await self.action_pane("runs")
         view, now = self.view, self._overview.now
         question = f"Go to (in {now:%Z}): {EXAMPLES}"
         await self._ask_view(question, "", "empty: as of now", lambda text: view.jump_to(text, now))

@@ -103,7 +103,7 @@ def help_lines(*, can_kill: bool, read_only: bool, here: Mapping[str, str] | Non
 _BY_NEED = (
     *("leave", "widen", "help", "quit", "approve", "reject", "explain", "find", "drain", "failed", "sort", "jump"),
     *("", "undo", "pause", "resume", "trigger", "skip_next", "cancel", "run_again", "backfill"),
-    *("resign", "kill_leader", "command_palette"),
+    *("resign", "kill_leader", "find_jobs", "runs_at", "command_palette"),
 )  # "": all that are not named
 
 
