@@ -51,7 +51,7 @@ def test_every_pane_is_refreshed_by_five_statements_a_second_at_most(seeded: Sce
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         for key in "123456789":
             await pilot.press(key)
-            await until(pilot, lambda: not app.pane.has_class("waiting"), "the pane is shown")
+            await until(pilot, lambda: not app.pane.is_waiting, "the pane is shown")
             seconds, views = refreshed(app)
             assert sum(seconds) <= STATEMENTS_A_SECOND * _SECONDS, (app.pane.id, seconds)
             assert views >= _SECONDS / 4, (app.pane.id, seconds)

@@ -36,7 +36,7 @@ from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.options import ConsoleOptions
 from sexton_tui.console.palette import SextonCommands
 from sexton_tui.console.panes import PANE_PARTS, make_pane
-from sexton_tui.console.polling import Polling
+from sexton_tui.console.polling import Polling, unless_leaving
 from sexton_tui.console.themes import next_theme, themes
 from sexton_tui.console.view import CursorMoved, OpenAsked
 from sexton_tui.console.widgets.banner import Banner
@@ -52,6 +52,7 @@ _NARROW = 110
 _HELP = "sexton_tui.console.opened.help:HelpScreen"
 _LOADED_AHEAD = (*PANE_PARTS.values(), *SCREEN_PARTS.values(), _HELP)
 _LOAD_EVERY = 0.05  # seconds
+_GREY_AFTER = 0.3
 _SWITCH_SECONDS = 0.001  # a key waits no longer than that for a thread that makes values of what it read
 
 
@@ -172,10 +173,16 @@ class SextonConsole(Polling):
         switcher.current = name
         for tab in self.main.query(Tab):
             tab.set_class(tab.pane == name, "chosen")
-        self.pane.add_class("waiting")  # what it shows is of its last visit
+        self.pane.is_waiting = True
+        self.set_timer(_GREY_AFTER, self._grey)
         self.main.set_focus(self.pane.focus_target)
         self._offer()
         self._wake.set()
+
+    def _grey(self) -> None:
+        """What the pane shows is of its last visit, and nothing newer has come yet."""
+        with unless_leaving():
+            self.pane.set_class(self.pane.is_waiting, "waiting")
 
     # --- keys -------------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ READ_WITHIN = 3.0
 STALE_AFTER = 3.0
 
 
-def _unless_leaving() -> contextlib.AbstractContextManager[None]:
+def unless_leaving() -> contextlib.AbstractContextManager[None]:
     """While the console is left, its widgets go before its timers do: what finds none has nothing to show any more."""
     return contextlib.suppress(NoMatches, ScreenStackError)
 
@@ -145,7 +145,7 @@ class Polling(Operating):
             self._wake.clear()
             view = self.view
             name, request = type(view).__name__, view.request()
-            turn = self._pace.turn(time.monotonic(), name, is_asked=is_asked or view.has_class("waiting"))
+            turn = self._pace.turn(time.monotonic(), name, is_asked=is_asked or view.is_waiting)
             read = _reading(turn, self._parts, self._history.since, request)
             try:
                 answer = await self._reads(read, READ_WITHIN + 1)
@@ -160,7 +160,7 @@ class Polling(Operating):
                 at, is_first, self._parts = time.monotonic(), self._parts is None, answer.parts
                 spent = self._pace.spent(at, turn, answer.statements, name, answer.of_view)
                 self._pace = spent.began(at) if is_first else spent
-                with _unless_leaving():
+                with unless_leaving():
                     self._arrived(answer.parts.overview, view, answer)
             self._tell_age()
             pause = BACK_OFF_SECONDS[min(failures, len(BACK_OFF_SECONDS)) - 1] if failures else POLL_SECONDS
@@ -179,6 +179,7 @@ class Polling(Operating):
         self._history = self._history.merged(overview)
         if answer.of_view is not None:
             self._newest = (view, answer.data)
+            view.is_waiting = False
             view.remove_class("waiting")
         of_view, data = self._newest
         if view.is_mounted and of_view is view and isinstance(data, NotFound):
@@ -191,7 +192,7 @@ class Polling(Operating):
         self._offer()
 
     def _tell_age(self) -> None:
-        with _unless_leaving():
+        with unless_leaving():
             self._show_age()
 
     def _show_age(self) -> None:
@@ -227,7 +228,7 @@ class Polling(Operating):
 
     def _offer(self) -> None:
         """Have the footer made anew where other keys are offered."""
-        with _unless_leaving():
+        with unless_leaving():
             view = self.view
             actions = {one.action for one in self.BINDINGS if isinstance(one, Binding)}
             offered = (str(view.id or id(view)), tuple(self.check_action(one, ()) for one in sorted(actions)))

@@ -71,6 +71,8 @@ class View(Widget):
     """Whether ``turn`` shows other pages."""
     find = ""
     """What it is narrowed by now."""
+    is_waiting = False
+    """Whether it came to the front and was not read since."""
 
     def request(self) -> Request:
         """What to read now; of itself, nothing."""
