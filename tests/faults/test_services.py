@@ -178,6 +178,7 @@ def test_make_cluster_without_a_terminal_ends_in_order_and_leaves_nothing(tmp_pa
 def test_make_cluster_ends_with_all_it_started_when_its_terminal_is_closed(tmp_path: Path) -> None:
     file = tmp_path / "cluster.env"
     arguments = [sys.executable, "-c", _WITH_TERMINAL, sys.executable, "-m", "tests.support.cluster", str(file)]
+    arguments += ["--schedulers", "1", "--workers", "1"]
     with OnTerminal(arguments, program=None) as cluster:
         eventually(lambda: b"Needs a human" in cluster.drawn, within=200, what="the console is drawn")
         started = [cluster.process.pid, *reaper.descendants(cluster.process.pid)]

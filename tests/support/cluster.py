@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -39,8 +39,8 @@ services() {{ (cd {root} && {python} -m tests.support.service_control {socket} "
 """
 
 
-def main(file: Path = ENVIRONMENT_FILE) -> int:
-    """Run it; the exit code of `sexton up`. `file` tells others how to reach it."""
+def main(file: Path = ENVIRONMENT_FILE, *options: str) -> int:
+    """Run it; the exit code of `sexton up`, which gets the options. `file` tells others how to reach it."""
     if other := _running_elsewhere(file):
         print(f"make cluster: process {other} runs one already; . {file} reaches it", file=sys.stderr)
         return 1
@@ -52,19 +52,19 @@ def main(file: Path = ENVIRONMENT_FILE) -> int:
                 print(f"services ready after {time.monotonic() - began:.1f} s:", file=sys.stderr)
                 environment = services.environment(services.postgres.create_database("sexton"))
                 with _announced(services, environment, folder, file), obeying(services, folder / "control"):
-                    return _run_sexton(folder, environment)
+                    return _run_sexton(folder, environment, options)
     finally:
         remove_folder(folder)
 
 
-def _run_sexton(folder: Path, environment: dict[str, str]) -> int:
+def _run_sexton(folder: Path, environment: dict[str, str], more: Sequence[str]) -> int:
     """`sexton up` with the console where there is a terminal. It ends the nodes and workers; the services after it."""
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
     options = [] if has_terminal else ["--for", LASTS_WITHOUT_TERMINAL, "--no-console"]
     mark = f"cluster-{os.getpid()}-{secrets.token_hex(8)}"
     reaper.watch("mark", mark)
     process = subprocess.Popen(
-        [str(SEXTON), "up", str(JOBS), *options],
+        [str(SEXTON), "up", str(JOBS), *options, *more],
         cwd=folder,
         env={**clean_environment(Path.home()), **environment, reaper.MARK: mark},
         start_new_session=not has_terminal,  # with a terminal, the child is to own it
@@ -139,4 +139,4 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(Path, sys.argv[1:2])))
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]) if sys.argv[1:] else main())
