@@ -26,7 +26,7 @@ class ApproveDialog(Dialog[Answer]):
     def __init__(self, found: HoldDetail, now: datetime) -> None:
         hold = found.hold
         title = line((f"Approve held ticks of {hold.job}", STRONG))
-        super().__init__([title, line((hold.reason, DIM)), line(f"Which: {PARTS_HINT}. Then a note, kept with it.")])
+        super().__init__([title, line((hold.reason, DIM)), line(f"Which: {PARTS_HINT}")])
         self._found = found
         self._now = now
         self._chosen: tuple[HeldTick, ...] = ()
@@ -34,7 +34,7 @@ class ApproveDialog(Dialog[Answer]):
     def answers(self) -> ComposeResult:
         yield Input(value="all", id="part", max_length=100, select_on_focus=True)
         yield Static(id="would-run", classes="said")
-        yield Input(id="note", max_length=500, placeholder="note")
+        yield Input(id="note", max_length=500, placeholder="note, kept with the answer")
         yield hint("enter: approve   tab: next   escape: leave it")
 
     def on_mount(self) -> None:
