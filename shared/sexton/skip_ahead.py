@@ -91,8 +91,11 @@ def plan_naming(stretch: JobStretch, tick: datetime | None, actor: str, why: str
     return _plan(stretch, named, tick, is_named=True)
 
 
-def plan_unnaming(stretch: JobStretch, tick: datetime | None) -> AheadPlan:
-    """Take back the naming of ``tick``, or of the nearest one. Raises ``NotFound`` where none is named."""
+def plan_unnaming(stretch: JobStretch, tick: datetime | None, expected: Named | None = None) -> AheadPlan:
+    """Take back the naming of ``tick``, or of the nearest one; of the ``expected`` one only as it stands there.
+
+    Raises ``NotFound`` where none is named, ``Refused`` where it is named otherwise.
+    """
     named = named_ahead(stretch)
     if tick is None:
         tick = min(named, default=None)
@@ -101,6 +104,8 @@ def plan_unnaming(stretch: JobStretch, tick: datetime | None) -> AheadPlan:
             f"no tick to come of {stretch.name} is skipped" if tick is None else f"{_iso(tick)} is not skipped",
             hint=f"`sexton ticks {stretch.name}` lists what is decided, and what is to come",
         )
+    if expected is not None and named[tick] != expected:
+        raise Refused(f"{_iso(tick)} of {stretch.name} is skipped anew: {named[tick].detail}", hint="it stays skipped")
     del named[tick]
     return _plan(stretch, named, tick, is_named=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from sexton.cluster_views import Halt
 from sexton.errors import Refused, WrongCluster
 from sexton.job_formats import FORMAT
 from sexton.terms import ClusterState, Confirmation, NodeReport, servers_text
@@ -25,6 +26,18 @@ def check_resignation(leader: str, confirmation: str) -> None:
             f"{leader} is not asked to resign: it leads {confirmation}, and while the coordinator is away no other "
             "node could follow; `sexton leader force NODE` hands over all the same"
         )
+
+
+def check_halt(standing: Halt | None, expected: Halt | None) -> None:
+    """Raise ``Refused`` where another halt stands than the expected one; without ``expected`` any may."""
+    if expected is not None and standing != expected:
+        anew = "" if standing is None else f" by {standing.by} since {_seconds(standing.at)}"
+        why = f": {standing.reason}" if standing is not None and standing.reason else ""
+        raise Refused(f"the cluster is halted anew{anew}{why}", hint="it stays halted; look at it again")
+
+
+def _seconds(at: datetime) -> str:
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def node_values(report: NodeReport) -> dict[str, str | int | datetime | None]:

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sexton.claims import Overlap
+from sexton.cluster_views import PauseOfAll
 from sexton.errors import MovedOn, NotFound, Refused
 from sexton.inputs import are_same
 from sexton.job_rules import ConcurrencyKey
 from sexton.jobs import JobDefinition
-from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditConditions, JobChange
+from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditConditions, JobChange, PauseSeen
 
 PAUSED_BY_FILE = "enabled: false"
 _PLAN_AGAIN = "nothing was changed; plan again"
+_LOOK_AGAIN = "nothing was changed; look at it again"
 MOVES = ("job.created", "job.revised", "job.retired")
 """The events after which a job is not any more what a change was planned against."""
 _ACTIONS = {
@@ -43,9 +45,9 @@ class JobState:
     is_paused: bool
     pause_reason: str | None
     is_retired: bool
-    is_paused_with_all: bool = False
-    paused_since: datetime | None = None
-    is_quarantined: bool = False
+    is_paused_with_all: bool
+    pause: PauseSeen
+    resumed_at: datetime | None  # when its newest pause ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,7 @@ def _plan_change(change: JobChange, states: Mapping[int, JobState], made: NewRev
             by_file = state.pause_reason == PAUSED_BY_FILE and not state.is_paused_with_all
             resumes = definition.enabled and state.is_paused and by_file
         case ChangeKind.PAUSE:
+            _check_pause(change, state)
             pauses = None if state.is_paused else change.why
             keeps = change.why if state.is_paused_with_all and not change.with_all else None
         case ChangeKind.RESUME | ChangeKind.RETIRE:
@@ -249,15 +252,25 @@ def check_revision(job_id: int, name: str, revision: int, is_retired: bool, expe
 
 def _check_pause(change: JobChange, state: JobState) -> None:
     """Raise ``Refused`` where the job is not paused as the change expects."""
-    expected = change.expected_pause
-    if expected is None or (state.paused_since == expected and not state.is_quarantined):
-        return
-    what = "not paused any more"
-    if state.is_quarantined:
-        what = "in quarantine"
-    elif state.is_paused:
-        what = f"paused anew: {state.pause_reason}" if state.pause_reason else "paused anew"
-    raise Refused(f"{state.name} is {what}", hint="nothing was changed; look at it again")
+    if change.expected_pause not in (None, state.pause):
+        raise Refused(f"{state.name} is {_moved_to(state.pause, change.expected_pause)}", hint=_LOOK_AGAIN)
+    if change.expected_resume not in (None, state.resumed_at):
+        is_now = pause_words("paused anew", state.pause) if state.is_paused else "paused and resumed again"
+        raise Refused(f"{state.name} was resumed, and then {is_now}", hint=_LOOK_AGAIN)
+
+
+def _moved_to(pause: PauseSeen, expected: PauseSeen) -> str:
+    if pause.quarantined_since != expected.quarantined_since:
+        return "not in quarantine any more" if pause.quarantined_since is None else "in quarantine"
+    if pause.since is None:
+        return "not paused any more"
+    return pause_words("paused already," if expected.since is None else "paused anew", pause)
+
+
+def pause_words(what: str, pause: PauseSeen | PauseOfAll) -> str:
+    """A pause in a sentence: by whom, since when and why."""
+    since = "" if pause.since is None else pause.since.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return f"{what} by {pause.who or 'somebody'} since {since}" + (f": {pause.why}" if pause.why else "")
 
 
 def check_cluster(conditions: EditConditions, cluster_id: str, inputs_id: str) -> None:

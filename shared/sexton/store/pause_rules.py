@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from sexton.claims import OnWorkerLost
+from sexton.cluster_views import PauseOfAll
 from sexton.decisions import JobDecision, NewClaim, NewProposal
 from sexton.errors import Refused
 from sexton.job_rules import FiringRules
 from sexton.skip_ahead import AheadPlan
+from sexton.store.edit_plan import pause_words
 
 AT_ONCE = 5_000
 """Jobs that one transaction of a pause of all pauses."""
@@ -18,6 +20,18 @@ AT_ONCE = 5_000
 def all_detail(why: str) -> dict[str, object]:
     """What the event of a pause of all, or of its end, says."""
     return {"why": why} if why else {}
+
+
+def another_of_all(standing: PauseOfAll | None) -> Refused:
+    """The refusal to end a pause of all that does not stand any more: another does, or none."""
+    if standing is None:
+        return Refused("the jobs are not paused as a whole any more", hint="look at them again")
+    return Refused(pause_words("all jobs are paused anew", standing), hint="look at it again")
+
+
+def kept_on_its_own(job: str) -> Refused:
+    """The refusal to resume, as one of all, a job that was paused on its own meanwhile."""
+    return Refused(f"{job} was paused on its own meanwhile, and stays so", hint="the others: begin again")
 
 
 def said_of_pause(actor: str) -> str:

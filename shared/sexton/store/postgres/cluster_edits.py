@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from sexton.cluster_views import Halt
+from sexton.store.cluster_rows import check_halt
 from sexton.store.postgres import strategy
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS
@@ -92,7 +93,7 @@ def halt(store: PostgresConnection, actor: str, reason: str) -> HaltChange:
     return change
 
 
-def lift_halt(store: PostgresConnection, actor: str) -> HaltChange:
+def lift_halt(store: PostgresConnection, actor: str, expected: Halt | None = None) -> HaltChange:
     """``EditStore.lift_halt``."""
 
     def attempt() -> HaltChange:
@@ -100,6 +101,7 @@ def lift_halt(store: PostgresConnection, actor: str) -> HaltChange:
             before = _standing(connection)
             if before is None:
                 return HaltChange(False, None)
+            check_halt(before.halt, expected)
             by, at = (None, None) if before.halt is None else (before.halt.by, before.halt.at)
             connection.execute(_LIFT, {"actor": actor, "by": by, "at": at})
         return before

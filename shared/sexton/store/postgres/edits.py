@@ -11,6 +11,7 @@ import psycopg
 from psycopg import errors
 
 from sexton.claims import OnWorkerLost
+from sexton.cluster_views import Halt
 from sexton.errors import MovedOn, NotFound, Refused
 from sexton.job_rules import firing_rules
 from sexton.jobs import JobDefinition
@@ -37,7 +38,16 @@ from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_routine import LIMITS, EditRoutine
 from sexton.store.postgres.edit_writes import EditWrites
 from sexton.store.postgres.formats import require_format
-from sexton.store.protocol import ChangeDone, ChangeKind, CurrentJob, EditConditions, HaltChange, JobChange, Triggered
+from sexton.store.protocol import (
+    ChangeDone,
+    ChangeKind,
+    CurrentJob,
+    EditConditions,
+    HaltChange,
+    JobChange,
+    PauseSeen,
+    Triggered,
+)
 
 _NEW_IDS = """
 SELECT nextval(pg_get_serial_sequence('jobs', 'job_id')) FROM generate_series(1, %(count)s)
@@ -47,7 +57,8 @@ _SEEDS = "SELECT job_id, hash_seed FROM jobs WHERE job_id = ANY (%(job_ids)s::bi
 # written with what this edit makes of the job (`operations`).
 _LOCK_STATES = """
 SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL, paused_with_all,
-  paused_at, quarantined_at IS NOT NULL
+  paused_at, paused_by, quarantined_at,
+  (SELECT p.until FROM pauses p WHERE p.job_id = jobs.job_id ORDER BY p.since DESC LIMIT 1)
 FROM jobs WHERE job_id = ANY (%(job_ids)s::bigint[]) ORDER BY job_id FOR NO KEY UPDATE
 """
 # After the number of this edit was drawn: every edit that committed is in this statement's snapshot, and those that
@@ -61,7 +72,8 @@ _LAST_MOVE = """
 SELECT actor, action, at FROM events WHERE job_id = %s AND action = ANY (%s) ORDER BY event_id DESC LIMIT 1
 """
 _CURRENT_JOBS = """
-SELECT j.job_id, j.name, j.revision, r.definition, j.hash_seed, j.paused_at IS NOT NULL, j.quarantined_at IS NOT NULL
+SELECT j.job_id, j.name, j.revision, r.definition, j.hash_seed, j.paused_at, j.paused_by, j.pause_reason,
+  j.quarantined_at
 FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision
 WHERE j.retired_at IS NULL ORDER BY j.name_key
 """
@@ -102,7 +114,7 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value, changed_at = excluded.ch
 _RESIGN = """
 WITH seen AS MATERIALIZED (
   SELECT c.leader, c.term, h.confirmation FROM cluster c, heartbeat h WHERE c.id = 1 AND h.id = 1
-    AND c.leader IS NOT NULL),
+    AND c.leader = coalesce(%(leader)s, c.leader)),
  asked AS (
   UPDATE cluster c SET resign_requested = true FROM seen
   WHERE c.id = 1 AND c.term = seen.term AND c.leader = seen.leader AND seen.confirmation = 'confirmed'
@@ -183,7 +195,7 @@ class PostgresEdits:
             routine = self.routine(connection, job_ids)
             routine.lock_cursors()
             rows = connection.execute(_LOCK_STATES, {"job_ids": list(job_ids)}).fetchall()
-            states = {row[0]: JobState(*row) for row in rows}
+            states = {row[0]: _state(row) for row in rows}
             edits = plan_edits(prepared.changes, states, new_ids, prepared.new_revisions)
             require_format(connection, *prepared.needed_format)
             cut = routine.cut()
@@ -214,9 +226,7 @@ class PostgresEdits:
     def current_jobs(self) -> tuple[CurrentJob, ...]:
         with self._connection.autocommit() as connection:
             rows = connection.execute(_CURRENT_JOBS).fetchall()
-        return tuple(
-            CurrentJob(row[0], row[1], row[2], JobDefinition.from_text(row[3]), row[4], row[5], row[6]) for row in rows
-        )
+        return tuple(_current(row) for row in rows)
 
     def find_job(self, name: str) -> CurrentJob:
         return pick_job(name, self.current_jobs())
@@ -279,9 +289,9 @@ class PostgresEdits:
     def set_queue_rule(self, name: str, limits: Mapping[str, str], actor: str) -> RuleChange:
         return queue_edits.set_queue_rule(self._connection, name, limits, actor)
 
-    def request_resign(self, actor: str) -> str | None:
+    def request_resign(self, actor: str, leader: str | None = None) -> str | None:
         with self._connection.autocommit() as connection:
-            row = connection.execute(_RESIGN, {"actor": actor}).fetchone()
+            row = connection.execute(_RESIGN, {"actor": actor, "leader": leader}).fetchone()
         if row is None:
             return None
         check_resignation(row[0], row[1])
@@ -290,8 +300,8 @@ class PostgresEdits:
     def halt(self, actor: str, reason: str) -> HaltChange:
         return cluster_edits.halt(self._connection, actor, reason)
 
-    def lift_halt(self, actor: str) -> HaltChange:
-        return cluster_edits.lift_halt(self._connection, actor)
+    def lift_halt(self, actor: str, expected: Halt | None = None) -> HaltChange:
+        return cluster_edits.lift_halt(self._connection, actor, expected)
 
     def force_leader(self, node: str, actor: str) -> bool:
         return cluster_edits.force_leader(self._connection, node, actor)
@@ -306,6 +316,18 @@ class PostgresEdits:
         text = json.dumps(detail, sort_keys=True, ensure_ascii=False, default=_iso)
         with self._connection.autocommit() as connection:
             connection.execute(_EVENT, [actor, action, job_id, text])
+
+
+def _state(row: tuple[Any, ...]) -> JobState:
+    job_id, name, revision, seed, is_paused, why, is_retired, with_all, since, who, quarantined, resumed_at = row
+    pause = PauseSeen(since, who or "", why or "", quarantined)
+    return JobState(job_id, name, revision, seed, is_paused, why, is_retired, with_all, pause, resumed_at)
+
+
+def _current(row: tuple[Any, ...]) -> CurrentJob:
+    job_id, name, revision, definition, seed, since, who, why, quarantined = row
+    stands = since is not None, quarantined is not None, PauseSeen(since, who or "", why or "", quarantined)
+    return CurrentJob(job_id, name, revision, JobDefinition.from_text(definition), seed, *stands)
 
 
 def _check_unchanged(connection: psycopg.Connection[Any], unchanged: Mapping[int, int]) -> None:

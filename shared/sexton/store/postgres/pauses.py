@@ -25,7 +25,9 @@ from sexton.store.pause_rules import (
     AT_ONCE,
     ahead_rules,
     all_detail,
+    another_of_all,
     decision_values,
+    kept_on_its_own,
     not_ahead,
     proposal_values,
     said_of_pause,
@@ -34,7 +36,7 @@ from sexton.store.pause_rules import (
 from sexton.store.postgres import arrays, budget
 from sexton.store.postgres.backfills import claim_values, write_resolution
 from sexton.store.postgres.edits import PostgresEdits
-from sexton.store.protocol.edits import ChangeDone, ChangeKind, EditConditions, JobChange
+from sexton.store.protocol.edits import ChangeDone, ChangeKind, EditConditions, JobChange, PauseSeen
 from sexton.store.protocol.pauses import AllChanged
 
 if TYPE_CHECKING:
@@ -46,7 +48,8 @@ _WITH_ALL = "SELECT job_id FROM jobs WHERE paused_with_all AND retired_at IS NUL
 _PAUSE = """
 INSERT INTO pause_of_all (id, since, who, why) VALUES (1, clock_timestamp(), %s, %s) ON CONFLICT DO NOTHING
 """
-_RESUME = "DELETE FROM pause_of_all WHERE id = 1"
+_RESUME = "DELETE FROM pause_of_all WHERE id = 1 AND since = coalesce(%s, since)"
+_IS_PAUSED = "SELECT paused_at IS NOT NULL FROM jobs WHERE job_id = %s"
 _EVENT = "INSERT INTO events (at, actor, action, job_id, detail) VALUES (clock_timestamp(), %s, %s, %s, %s)"
 # The routine has locked the cursor, and raised its `seq` by one.
 _AS_PLANNED = "SELECT at FROM cursors WHERE job_id = %s AND seq = %s + 1"
@@ -95,8 +98,7 @@ class PostgresPauses:
 
     def pause_of_all(self) -> PauseOfAll | None:
         with self._connection.autocommit() as connection:
-            row = connection.execute(_STANDING).fetchone()
-        return None if row is None else PauseOfAll(*row)
+            return _standing(connection)
 
     def paused_with_all(self) -> tuple[int, ...]:
         return self._job_ids(_WITH_ALL, None)
@@ -115,19 +117,28 @@ class PostgresPauses:
                 continue
         return AllChanged(self.pause_of_all(), tuple(done))
 
-    def resume_all(self, actor: str) -> AllChanged:
+    def resume_all(self, actor: str, expected: PauseOfAll | None = None) -> AllChanged:
+        is_ended = False  # by an earlier part of this call
+
         def also(connection: psycopg.Connection[Any], _: Mapping[int, datetime]) -> None:
-            if connection.execute(_RESUME).rowcount:
+            if connection.execute(_RESUME, [None if expected is None else expected.since]).rowcount:
                 connection.execute(_EVENT, [actor, "cluster.resumed", None, json.dumps(all_detail(""))])
+            elif expected is not None and ((standing := _standing(connection)) is not None or not is_ended):
+                raise another_of_all(standing)
 
         pause = self.pause_of_all()
         done: list[ChangeDone] = []
-        while (job_ids := self._job_ids(_WITH_ALL, AT_ONCE)) or self.pause_of_all() is not None:
+        while (
+            (job_ids := self._job_ids(_WITH_ALL, AT_ONCE))
+            or (expected is not None and not is_ended)
+            or self.pause_of_all() is not None
+        ):
             changes = [JobChange(ChangeKind.RESUME, job_id, with_all=True) for job_id in job_ids]
             try:
                 done += self._edits.edit_also(changes, actor, None, also)
             except NotFound:
                 continue
+            is_ended = True
         return AllChanged(pause, tuple(done))
 
     def _job_ids(self, statement: str, limit: int | None) -> tuple[int, ...]:
@@ -136,12 +147,23 @@ class PostgresPauses:
 
     # --- of one -------------------------------------------------------------------------------------
 
-    def resume_missed(self, resolution: Resolution, actor: str, *, with_all: bool = False) -> ChangeDone | None:
+    def resume_missed(
+        self,
+        resolution: Resolution,
+        actor: str,
+        *,
+        with_all: bool = False,
+        expected: PauseSeen | PauseOfAll | None = None,
+    ) -> ChangeDone | None:
         planned = budget.planned(self._connection, len(resolution.order))
         values = claim_values(resolution, planned, said_of_pause(actor))
         job_id = resolution.job_id
 
         def also(connection: psycopg.Connection[Any], effective_at: Mapping[int, datetime]) -> None:
+            if isinstance(expected, PauseOfAll) and (standing := _standing(connection)) != expected:
+                raise another_of_all(standing)
+            if with_all and connection.execute(_IS_PAUSED, [job_id]).fetchone() != (False,):
+                raise kept_on_its_own(resolution.name)
             if _cursor_as_planned(connection, job_id, resolution.seq) != resolution.at:
                 raise LedgerMoved
             write_resolution(connection, resolution, {**values, "blocked": False, "actor": actor})
@@ -150,7 +172,8 @@ class PostgresPauses:
             _write_decision(connection, resolution)
 
         why = "" if resolution.decision is None else resolution.decision.reason
-        change = JobChange(ChangeKind.RESUME, job_id, why=why, with_all=with_all)
+        seen = expected if isinstance(expected, PauseSeen) else None
+        change = JobChange(ChangeKind.RESUME, job_id, why=why, with_all=with_all, expected_pause=seen)
         try:
             (done,) = self._edits.edit_also([change], actor, None, also)
         except LedgerMoved:
@@ -174,6 +197,11 @@ class PostgresPauses:
         except LedgerMoved:
             return None
         return done
+
+
+def _standing(connection: psycopg.Connection[Any]) -> PauseOfAll | None:
+    row = connection.execute(_STANDING).fetchone()
+    return None if row is None else PauseOfAll(*row)
 
 
 def _cursor_as_planned(connection: psycopg.Connection[Any], job_id: int, seq: int) -> datetime | None:

@@ -35,6 +35,7 @@ from sexton.store.protocol.edits import (
     EditStore,
     HaltChange,
     JobChange,
+    PauseSeen,
     Triggered,
 )
 from sexton.store.protocol.grants import (
@@ -105,6 +106,7 @@ __all__ = [
     "OperationStore",
     "OutputStore",
     "PauseOfAll",
+    "PauseSeen",
     "PauseStore",
     "RaceStore",
     "Renewal",

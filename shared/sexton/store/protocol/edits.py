@@ -25,6 +25,17 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PauseSeen:
+    """How a job stood when it was read: since when, by whom and why it is paused, and since when it is in quarantine;
+    None where it is not."""
+
+    since: datetime | None = None
+    who: str = ""
+    why: str = ""
+    quarantined_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JobChange:
     """One change of one job. ``job_id`` None only for CREATE; ``definition`` for CREATE and REVISE."""
 
@@ -34,7 +45,8 @@ class JobChange:
     expected_revision: int | None = None  # REVISE and RETIRE: refuse if the job has moved on
     why: str = ""
     with_all: bool = False  # PAUSE and RESUME: as a part of the pause of all jobs (`pauses`)
-    expected_pause: datetime | None = None  # RESUME: refuse unless it is paused since then, and not in quarantine
+    expected_pause: PauseSeen | None = None  # PAUSE and RESUME: refuse unless it stands so
+    expected_resume: datetime | None = None  # PAUSE: refuse unless it runs since its newest pause ended then
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,7 @@ class CurrentJob:
     hash_seed: str
     is_paused: bool
     is_quarantined: bool
+    pause: PauseSeen = PauseSeen()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +116,8 @@ class EditStore(Protocol):
         """All changes in one transaction by the edit routine of the design; or none of them.
 
         Raises ``MovedOn`` where an ``expected_revision`` or one of the conditions does not hold (with who changed the
-        job, and when), ``Refused`` where a name is taken, or the locks cannot be had after retries.
+        job, and when), ``Refused`` where a name is taken, the job is not paused as a change expects, or the locks
+        cannot be had after retries.
         """
         ...
 
@@ -135,8 +149,8 @@ class EditStore(Protocol):
         """
         ...
 
-    def request_resign(self, actor: str) -> str | None:
-        """Ask the leader to hand over; its name, or None when nobody leads.
+    def request_resign(self, actor: str, leader: str | None = None) -> str | None:
+        """Ask the leader to hand over; its name, or None when nobody leads, or another than the named ``leader``.
 
         Raises ``Refused`` where its last heartbeat was not confirmed: with the coordinator away nobody would follow it
         until the leader lease lapses.
@@ -148,8 +162,9 @@ class EditStore(Protocol):
         ``lift_halt``. Runs go on and their results count. A cluster that is halted keeps its first halt."""
         ...
 
-    def lift_halt(self, actor: str) -> HaltChange:
-        """End the halt; what fell due meanwhile is decided by each job's policy."""
+    def lift_halt(self, actor: str, expected: Halt | None = None) -> HaltChange:
+        """End the halt; what fell due meanwhile is decided by each job's policy. ``expected``: this halt and no other;
+        raises ``Refused`` where another stands."""
         ...
 
     def force_leader(self, node: str, actor: str) -> bool:

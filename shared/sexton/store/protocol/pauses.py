@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sexton.cluster_views import PauseOfAll
-from sexton.store.protocol.edits import ChangeDone
+from sexton.store.protocol.edits import ChangeDone, PauseSeen
 
 if TYPE_CHECKING:
     from sexton.resolutions import Resolution
@@ -38,15 +38,24 @@ class PauseStore(Protocol):
         until ``resume_all``. Where all are paused already, the first pause stands."""
         ...
 
-    def resume_all(self, actor: str) -> AllChanged:
-        """End the pause of all; a job that was paused on its own, before or meanwhile, stays paused."""
+    def resume_all(self, actor: str, expected: PauseOfAll | None = None) -> AllChanged:
+        """End the pause of all; a job that was paused on its own, before or meanwhile, stays paused. ``expected``: this
+        pause and no other; raises ``Refused`` where it does not stand."""
         ...
 
-    def resume_missed(self, resolution: Resolution, actor: str, *, with_all: bool = False) -> ChangeDone | None:
+    def resume_missed(
+        self,
+        resolution: Resolution,
+        actor: str,
+        *,
+        with_all: bool = False,
+        expected: PauseSeen | PauseOfAll | None = None,
+    ) -> ChangeDone | None:
         """Resume a job and write what was decided about the ticks that fell due in its pause, in one transaction.
 
         None, and nothing is written, where the ledger is not any more what the resolution was made from.
-        ``with_all``: as a part of ``resume_all``.
+        ``with_all``: as a part of ``resume_all``. ``expected``: the job's pause, or that of all; raises ``Refused``
+        where it does not stand.
         """
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from sexton.cluster_views import Halt
+from sexton.store.cluster_rows import check_halt
 from sexton.store.protocol import Channel, HaltChange
 from sexton.store.sqlite.connection import SqliteConnection
 from sexton.store.sqlite.listening import notify
@@ -35,12 +36,13 @@ def halt(store: SqliteConnection, actor: str, reason: str) -> HaltChange:
     return HaltChange(True, Halt(from_micros(now), actor, reason))
 
 
-def lift_halt(store: SqliteConnection, actor: str) -> HaltChange:
+def lift_halt(store: SqliteConnection, actor: str, expected: Halt | None = None) -> HaltChange:
     """``EditStore.lift_halt``."""
     with store.transaction() as connection:
         before, term = _standing(connection)
         if before is None:
             return HaltChange(False, None)
+        check_halt(before.halt, expected)
         connection.execute(_LIFT)
         detail: dict[str, object] = {"term": term, "halted_by": None, "halted_at": None}
         if before.halt is not None:

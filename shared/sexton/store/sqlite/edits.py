@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sexton.claims import OnWorkerLost, Origin
+from sexton.cluster_views import Halt
 from sexton.errors import MovedOn, NotFound, Refused
 from sexton.job_rules import firing_rules
 from sexton.jobs import JobDefinition
@@ -37,6 +38,7 @@ from sexton.store.protocol import (
     EditConditions,
     HaltChange,
     JobChange,
+    PauseSeen,
     Triggered,
 )
 from sexton.store.sqlite import cluster_edits, edit_routine, queue_edits
@@ -51,7 +53,8 @@ from sexton.store.tables import from_micros
 
 _STATE = """
 SELECT job_id, name, revision, hash_seed, paused_at IS NOT NULL, pause_reason, retired_at IS NOT NULL, paused_with_all,
-  paused_at, quarantined_at IS NOT NULL
+  paused_at, paused_by, quarantined_at,
+  (SELECT p.until FROM pauses p WHERE p.job_id = jobs.job_id ORDER BY p.since DESC LIMIT 1)
 FROM jobs WHERE job_id = ?
 """
 _SEED = "SELECT job_id, hash_seed FROM jobs WHERE job_id = ?"
@@ -62,7 +65,8 @@ SELECT actor, action, at FROM events
 WHERE job_id = ?1 AND action IN (SELECT value FROM json_each(?2)) ORDER BY event_id DESC LIMIT 1
 """
 _CURRENT_JOBS = """
-SELECT j.job_id, j.name, j.revision, r.definition, j.hash_seed, j.paused_at IS NOT NULL, j.quarantined_at IS NOT NULL
+SELECT j.job_id, j.name, j.revision, r.definition, j.hash_seed, j.paused_at, j.paused_by, j.pause_reason,
+  j.quarantined_at
 FROM jobs j JOIN revisions r ON r.job_id = j.job_id AND r.revision = j.revision
 WHERE j.retired_at IS NULL ORDER BY j.name_key
 """
@@ -86,7 +90,7 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value, changed_at = excluded.ch
 """
 _RESIGN = """
 UPDATE cluster SET resign_requested = (SELECT confirmation = 'confirmed' FROM heartbeat WHERE id = 1)
-WHERE id = 1 AND leader IS NOT NULL RETURNING leader, term, (SELECT confirmation FROM heartbeat WHERE id = 1)
+WHERE id = 1 AND leader = coalesce(?, leader) RETURNING leader, term, (SELECT confirmation FROM heartbeat WHERE id = 1)
 """
 
 
@@ -163,10 +167,7 @@ class SqliteEdits:
     def current_jobs(self) -> tuple[CurrentJob, ...]:
         with self._connection.snapshot() as connection:
             rows = connection.execute(_CURRENT_JOBS).fetchall()
-        return tuple(
-            CurrentJob(row[0], row[1], row[2], JobDefinition.from_text(row[3]), row[4], bool(row[5]), bool(row[6]))
-            for row in rows
-        )
+        return tuple(_current(row) for row in rows)
 
     def find_job(self, name: str) -> CurrentJob:
         return pick_job(name, self.current_jobs())
@@ -221,23 +222,23 @@ class SqliteEdits:
     def set_queue_rule(self, name: str, limits: Mapping[str, str], actor: str) -> RuleChange:
         return queue_edits.set_queue_rule(self._connection, name, limits, actor)
 
-    def request_resign(self, actor: str) -> str | None:
+    def request_resign(self, actor: str, leader: str | None = None) -> str | None:
         with self._connection.transaction() as connection:
-            asked = connection.execute(_RESIGN).fetchall()
+            asked = connection.execute(_RESIGN, [leader]).fetchall()
             if not asked:
                 return None
-            leader, term, confirmation = asked[0]
-            check_resignation(leader, confirmation)  # what it raises rolls the request back
-            detail: dict[str, object] = {"leader": leader, "term": term}
+            asked_leader, term, confirmation = asked[0]
+            check_resignation(asked_leader, confirmation)  # what it raises rolls the request back
+            detail: dict[str, object] = {"leader": asked_leader, "term": term}
             record_event(connection, self._connection.now_micros(), actor, "leader.asked_to_resign", detail)
             notify(self._connection, connection, Channel.JOBS)
-        return str(leader)
+        return str(asked_leader)
 
     def halt(self, actor: str, reason: str) -> HaltChange:
         return cluster_edits.halt(self._connection, actor, reason)
 
-    def lift_halt(self, actor: str) -> HaltChange:
-        return cluster_edits.lift_halt(self._connection, actor)
+    def lift_halt(self, actor: str, expected: Halt | None = None) -> HaltChange:
+        return cluster_edits.lift_halt(self._connection, actor, expected)
 
     def force_leader(self, node: str, actor: str) -> bool:
         return cluster_edits.force_leader(self._connection, node, actor)
@@ -255,10 +256,24 @@ class SqliteEdits:
 
 
 def _state(row: tuple[Any, ...]) -> JobState:
-    job_id, name, revision, seed, is_paused, why, is_retired, with_all, since, is_quarantined = row
-    paused_since = None if since is None else from_micros(since)
+    job_id, name, revision, seed, is_paused, why, is_retired, with_all, since, who, quarantined, resumed_at = row
+    pause = _pause(since, who, why, quarantined)
     flags = bool(is_paused), why, bool(is_retired), bool(with_all)
-    return JobState(job_id, name, revision, seed, *flags, paused_since, bool(is_quarantined))
+    return JobState(job_id, name, revision, seed, *flags, pause, _instant(resumed_at))
+
+
+def _current(row: tuple[Any, ...]) -> CurrentJob:
+    job_id, name, revision, definition, seed, since, who, why, quarantined = row
+    stands = since is not None, quarantined is not None, _pause(since, who, why, quarantined)
+    return CurrentJob(job_id, name, revision, JobDefinition.from_text(definition), seed, *stands)
+
+
+def _pause(since: int | None, who: str | None, why: str | None, quarantined: int | None) -> PauseSeen:
+    return PauseSeen(_instant(since), who or "", why or "", _instant(quarantined))
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
 
 
 def _check_conditions(connection: sqlite3.Connection, conditions: EditConditions) -> None:

@@ -18,13 +18,15 @@ from sexton.store.pause_rules import (
     AT_ONCE,
     ahead_rules,
     all_detail,
+    another_of_all,
     decision_values,
+    kept_on_its_own,
     not_ahead,
     proposal_values,
     said_of_pause,
     start_by_of,
 )
-from sexton.store.protocol.edits import ChangeDone, ChangeKind, EditConditions, JobChange
+from sexton.store.protocol.edits import ChangeDone, ChangeKind, EditConditions, JobChange, PauseSeen
 from sexton.store.protocol.pauses import AllChanged
 from sexton.store.sqlite.backfills import draw_starts, write_resolution
 from sexton.store.sqlite.connection import SqliteConnection
@@ -36,7 +38,8 @@ _STANDING = "SELECT since, who, why FROM pause_of_all WHERE id = 1"
 _RUNNING = "SELECT job_id FROM jobs WHERE paused_at IS NULL AND retired_at IS NULL ORDER BY job_id LIMIT ?"
 _WITH_ALL = "SELECT job_id FROM jobs WHERE paused_with_all AND retired_at IS NULL ORDER BY job_id LIMIT ?"
 _PAUSE = "INSERT INTO pause_of_all (id, since, who, why) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING"
-_RESUME = "DELETE FROM pause_of_all WHERE id = 1"
+_RESUME = "DELETE FROM pause_of_all WHERE id = 1 AND since = coalesce(?, since)"
+_IS_PAUSED = "SELECT paused_at IS NOT NULL FROM jobs WHERE job_id = ?"
 # The routine has raised `seq` by one.
 _AS_PLANNED = "SELECT at FROM cursors WHERE job_id = ? AND seq = ? + 1"
 _END_PAUSE = """
@@ -80,8 +83,7 @@ class SqlitePauses:
 
     def pause_of_all(self) -> PauseOfAll | None:
         with self._connection.snapshot() as connection:
-            row = connection.execute(_STANDING).fetchone()
-        return None if row is None else PauseOfAll(from_micros(row[0]), row[1], row[2])
+            return _standing(connection)
 
     def paused_with_all(self) -> tuple[int, ...]:
         return self._job_ids(_WITH_ALL, -1)
@@ -101,20 +103,29 @@ class SqlitePauses:
                 continue
         return AllChanged(self.pause_of_all(), tuple(done))
 
-    def resume_all(self, actor: str) -> AllChanged:
+    def resume_all(self, actor: str, expected: PauseOfAll | None = None) -> AllChanged:
+        is_ended = False  # by an earlier part of this call
+
         def also(connection: sqlite3.Connection, _: Mapping[int, int]) -> None:
-            if connection.execute(_RESUME).rowcount:
+            if connection.execute(_RESUME, [None if expected is None else to_micros(expected.since)]).rowcount:
                 now = self._connection.now_micros()
                 record_event(connection, now, actor, "cluster.resumed", all_detail(""))
+            elif expected is not None and ((standing := _standing(connection)) is not None or not is_ended):
+                raise another_of_all(standing)
 
         pause = self.pause_of_all()
         done: list[ChangeDone] = []
-        while (job_ids := self._job_ids(_WITH_ALL, AT_ONCE)) or self.pause_of_all() is not None:
+        while (
+            (job_ids := self._job_ids(_WITH_ALL, AT_ONCE))
+            or (expected is not None and not is_ended)
+            or self.pause_of_all() is not None
+        ):
             changes = [JobChange(ChangeKind.RESUME, job_id, with_all=True) for job_id in job_ids]
             try:
                 done += self._edits.edit_also(changes, actor, None, also)
             except NotFound:
                 continue
+            is_ended = True
         return AllChanged(pause, tuple(done))
 
     def _job_ids(self, statement: str, limit: int) -> tuple[int, ...]:
@@ -123,11 +134,22 @@ class SqlitePauses:
 
     # --- of one -------------------------------------------------------------------------------------
 
-    def resume_missed(self, resolution: Resolution, actor: str, *, with_all: bool = False) -> ChangeDone | None:
+    def resume_missed(
+        self,
+        resolution: Resolution,
+        actor: str,
+        *,
+        with_all: bool = False,
+        expected: PauseSeen | PauseOfAll | None = None,
+    ) -> ChangeDone | None:
         job_id = resolution.job_id
 
         def also(connection: sqlite3.Connection, effective_at: Mapping[int, int]) -> None:
             now = self._connection.now_micros()
+            if isinstance(expected, PauseOfAll) and (standing := _standing(connection)) != expected:
+                raise another_of_all(standing)
+            if with_all and connection.execute(_IS_PAUSED, [job_id]).fetchone() != (False,):
+                raise kept_on_its_own(resolution.name)
             if _cursor_as_planned(connection, job_id, resolution.seq) != resolution.at:
                 raise LedgerMoved
             starts = draw_starts(connection, len(resolution.order), now)
@@ -141,7 +163,8 @@ class SqlitePauses:
                 connection.execute(_DECIDE, {"now": now, **_in_micros(decision_values(resolution.decision))})
 
         why = "" if resolution.decision is None else resolution.decision.reason
-        change = JobChange(ChangeKind.RESUME, job_id, why=why, with_all=with_all)
+        seen = expected if isinstance(expected, PauseSeen) else None
+        change = JobChange(ChangeKind.RESUME, job_id, why=why, with_all=with_all, expected_pause=seen)
         try:
             (done,) = self._edits.edit_also([change], actor, None, also)
         except LedgerMoved:
@@ -165,6 +188,11 @@ class SqlitePauses:
         except LedgerMoved:
             return None
         return done
+
+
+def _standing(connection: sqlite3.Connection) -> PauseOfAll | None:
+    row = connection.execute(_STANDING).fetchone()
+    return None if row is None else PauseOfAll(from_micros(row[0]), row[1], row[2])
 
 
 def _cursor_as_planned(connection: sqlite3.Connection, job_id: int, seq: int) -> datetime | None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from sexton.cluster_views import Halt
 from sexton.errors import NotFound, Refused
 from sexton.store.protocol import Store, WorkerChoice
 from sexton_tui.console.acts import Act, Done, Undo
 
 
-def resign(actor: str) -> Act:
-    """Ask the leader to hand over."""
+def resign(leader: str | None, actor: str) -> Act:
+    """Ask the leader to hand over: the one that is named, if one is."""
 
     def act(store: Store) -> Done:
-        leader = store.edits.request_resign(actor)
-        if leader is None:
-            raise Refused("nobody leads: there is no one to ask")
-        return Done(f"{leader} is asked to hand over")
+        asked = store.edits.request_resign(actor, leader)
+        if asked is None:
+            raise Refused(f"{leader} does not lead any more" if leader else "nobody leads: there is no one to ask")
+        return Done(f"{asked} is asked to hand over")
 
     return act
 
@@ -31,12 +32,13 @@ def halt(why: str, actor: str) -> Act:
     return act
 
 
-def lift(actor: str) -> Act:
-    """End the halt; what fell due meanwhile runs late within its grace, older ticks go by each job's policy."""
+def lift(halt: Halt | None, actor: str) -> Act:
+    """End this halt, or one that nobody signed. What fell due meanwhile runs late within its grace, older ticks go by
+    each job's policy."""
 
     def act(store: Store) -> Done:
-        if not store.edits.lift_halt(actor).changed:
-            raise Refused("the cluster is not halted")
+        if not store.edits.lift_halt(actor, halt).changed:
+            raise Refused("the cluster is not halted any more")
         return Done("the halt is lifted; ticks within their grace run late, older ones go by each job's policy")
 
     return act

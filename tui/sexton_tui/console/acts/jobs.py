@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from sexton.cluster_views import PauseOfAll
 from sexton.errors import Refused
-from sexton.store.protocol import ChangeKind, JobChange, Store
+from sexton.store.edit_plan import pause_words
+from sexton.store.protocol import ChangeKind, CurrentJob, JobChange, PauseSeen, Store
 from sexton.store.resuming import resume_missed, resume_together
 from sexton_tui.console.acts import Act, Done, Undo
 from sexton_tui.console.core.words import plural
@@ -17,48 +19,58 @@ def pause(job: str, why: str, actor: str) -> Act:
     def act(store: Store) -> Done:
         found = store.edits.find_job(job)
         if found.is_paused:
-            raise Refused(f"job {found.name} is paused already", hint="r resumes it")
-        (done,) = store.edits.edit([JobChange(ChangeKind.PAUSE, found.job_id, why=why)], actor)
-        undo = Undo(f"the pause of {found.name}", _end_of(found.job_id, done.effective_at, actor))
-        return Done(f"{found.name} is paused", undo)
+            raise Refused(f"{found.name} is {pause_words('paused already,', found.pause)}", hint="r resumes it")
+        change = JobChange(ChangeKind.PAUSE, found.job_id, why=why, expected_pause=found.pause)
+        return _paused(store, change, actor)
 
     return act
 
 
-def _end_of(job_id: int, since: datetime, actor: str) -> Act:
-    """End the pause that began then, and no other."""
+def _paused(store: Store, change: JobChange, actor: str) -> Done:
+    (done,) = store.edits.edit([change], actor)
+    by_this = PauseSeen(done.effective_at, actor, change.why)
+    return Done(f"{done.name} is paused", Undo(f"the pause of {done.name}", _end_of(done.job_id, by_this, actor)))
+
+
+def _end_of(job_id: int, pause: PauseSeen, actor: str) -> Act:
+    """End this pause, and no other."""
 
     def act(store: Store) -> Done:
-        change = JobChange(ChangeKind.RESUME, job_id, why="its pause was undone", expected_pause=since)
+        change = JobChange(ChangeKind.RESUME, job_id, why="its pause was undone", expected_pause=pause)
         (done,) = store.edits.edit([change], actor)
         return Done(f"{done.name} is resumed")
 
     return act
 
 
-def resume(job: str, actor: str) -> Act:
-    """Resume a paused or quarantined job; ticks of the pause are not run."""
+def resume(found: CurrentJob, actor: str) -> Act:
+    """Resume a job that is paused or in quarantine, if it still stands as it was found; ticks of the pause are not run.
+    Undone while it was not paused again."""
 
     def act(store: Store) -> Done:
-        found = store.edits.find_job(job)
-        if not found.is_paused and not found.is_quarantined:
-            raise Refused(f"job {found.name} is neither paused nor quarantined")
-        why = f"paused again by {actor}"
-        store.edits.edit([JobChange(ChangeKind.RESUME, found.job_id, why="resumed in the console")], actor)
-        undo = Undo(f"the end of the pause of {found.name}", pause(found.name, why, actor)) if found.is_paused else None
-        return Done(f"{found.name} is resumed", undo)
+        change = JobChange(ChangeKind.RESUME, found.job_id, why="resumed in the console", expected_pause=found.pause)
+        (done,) = store.edits.edit([change], actor)
+        again = _pause_again(found.job_id, done.effective_at, actor)
+        return Done(
+            f"{done.name} is resumed", Undo(f"the end of the pause of {done.name}", again) if found.is_paused else None
+        )
 
     return act
 
 
-def resume_and_run_missed(job: str, actor: str) -> Act:
-    """Resume a paused job; what fell due in the pause is decided by its policy."""
+def _pause_again(job_id: int, resumed_at: datetime, actor: str) -> Act:
+    """Pause a job that runs since it was resumed then."""
+    why = f"paused again by {actor}"
+    return lambda store: _paused(store, JobChange(ChangeKind.PAUSE, job_id, why=why, expected_resume=resumed_at), actor)
+
+
+def resume_and_run_missed(found: CurrentJob, actor: str) -> Act:
+    """Resume a paused job, if it still stands as it was found; what fell due in the pause is decided by its policy."""
 
     def act(store: Store) -> Done:
-        found = store.edits.find_job(job)
-        done = resume_missed(store, found.job_id, actor)
+        done = resume_missed(store, found.job_id, actor, expected=found.pause)
         held = f"; {plural(done.held, 'tick')} held: pane 3" if done.held else ""
-        return Done(f"{found.name} is resumed: {done.reason or 'nothing fell due in the pause'}{held}")
+        return Done(f"{done.done.name} is resumed: {done.reason or 'nothing fell due in the pause'}{held}")
 
     return act
 
@@ -88,16 +100,14 @@ def pause_all(why: str, actor: str) -> Act:
     return act
 
 
-def resume_all(actor: str, *, run_missed: bool = False) -> Act:
-    """End the pause of all; jobs that were paused on their own stay paused."""
+def resume_all(pause: PauseOfAll, actor: str, *, run_missed: bool = False) -> Act:
+    """End this pause of all, and no other; jobs that were paused on their own stay paused."""
 
     def act(store: Store) -> Done:
-        if store.pauses.pause_of_all() is None:
-            raise Refused("the jobs are not paused as a whole", hint="r resumes the one under the cursor")
         paused = store.pauses.paused_with_all() if run_missed else ()
-        resumed = resume_together(store, paused, actor, with_all=True)
+        resumed = resume_together(store, paused, actor, with_all=True, expected=pause)
         fired, held = sum(one.fired for one in resumed), sum(one.held for one in resumed)
-        done = store.pauses.resume_all(actor)
+        done = store.pauses.resume_all(actor, pause)
         missed = f"; {plural(fired, 'missed tick')} to run, {plural(held, 'tick')} held" if run_missed else ""
         return Done(f"{plural(len(done.jobs) + len(paused), 'job')} resumed{missed}")
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sexton.backfill_plan import BackfillPlan
 from sexton.errors import Refused
+from sexton.skip_ahead import Named
 from sexton.store.backfilling import carry_out, read_backfill
 from sexton.store.protocol import StopOutcome, Store
 from sexton.store.resuming import skip_tick, unskip_tick
@@ -24,16 +25,19 @@ def skip_next(job: str, tick: datetime | None, why: str, actor: str) -> Act:
             raise Refused(f"{found.name} is in quarantine: no tick of it runs", hint="r lifts it")
         plan, _ = skip_tick(store, found.job_id, tick, actor, why)
         undo = Undo(
-            f"the skip of {found.name} {iso_instant(plan.changed)}", _run_after_all(found.job_id, plan.changed, actor)
+            f"the skip of {found.name} {iso_instant(plan.changed)}",
+            _run_after_all(found.job_id, plan.named[plan.changed], actor),
         )
         return Done(f"{found.name} {iso_instant(plan.changed)} will not run; the ticks around it do", undo)
 
     return act
 
 
-def _run_after_all(job_id: int, tick: datetime, actor: str) -> Act:
+def _run_after_all(job_id: int, named: Named, actor: str) -> Act:
+    """Take back this naming of a tick, and no other."""
+
     def act(store: Store) -> Done:
-        plan, _ = unskip_tick(store, job_id, tick, actor)
+        plan, _ = unskip_tick(store, job_id, named.tick, actor, named)
         return Done(f"{plan.name} {iso_instant(plan.changed)} will run")
 
     return act

@@ -191,12 +191,18 @@ def alarms(overview: Overview) -> tuple[Alarm, ...]:
 def _halted(overview: Overview) -> list[Alarm]:
     if not overview.is_halted:
         return []
-    who = ""
-    if (halt := overview.halt) is not None:
-        by = f" by {halt.by}" if halt.by else ""
-        why = f" ({halt.reason})" if halt.reason else ""
-        who = f"{by} since {instant(halt.at, overview.now)}{why}"
-    return [Alarm(f"HALTED{who}: no tick is decided, no claim granted", "`sexton halt --lift` ends it")]
+    return [
+        Alarm(f"HALTED{halt_words(overview)}: no tick is decided, no claim granted", "`sexton halt --lift` ends it")
+    ]
+
+
+def halt_words(overview: Overview) -> str:
+    """By whom, since when and why the cluster is halted, as a part of a sentence; empty where nobody knows."""
+    if (halt := overview.halt) is None:
+        return ""
+    by = f" by {halt.by}" if halt.by else ""
+    why = f" ({halt.reason})" if halt.reason else ""
+    return f"{by} since {instant(halt.at, overview.now)}{why}"
 
 
 def _leaderless(overview: Overview) -> list[Alarm]:

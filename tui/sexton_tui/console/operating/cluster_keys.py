@@ -9,7 +9,7 @@ from textual import work
 
 from sexton.errors import SextonError
 from sexton_tui.console.acts import Act
-from sexton_tui.console.core.standing import ahead_words, forceable_words
+from sexton_tui.console.core.standing import ahead_words, forceable_words, halt_words
 from sexton_tui.console.core.subjects import OfNode, OfWorker
 from sexton_tui.console.loading import later
 from sexton_tui.console.operating.acting import WRITE_WITHIN, Acting
@@ -38,15 +38,16 @@ class ClusterKeys(Acting):
         leader = None if self._overview is None else self._overview.leader
         question = f"Ask {leader or 'the leader'} to hand over?"
         is_sure = await self.ask(Confirm(question, "Another node takes over within milliseconds."))
-        return cluster.resign(self.options.actor) if is_sure else None
+        return cluster.resign(leader, self.options.actor) if is_sure else None
 
     @asks
     async def action_halt(self) -> Act | None:
         if self._overview is not None and self._overview.is_halted:
-            consequence = (
-                "What fell due meanwhile runs late if it is within its grace; older ticks go by each job's policy."
-            )
-            return cluster.lift(self.options.actor) if await self.ask(Confirm("Lift the halt?", consequence)) else None
+            halt, who = self._overview.halt, halt_words(self._overview)
+            told = f"It is halted{who}. " if who else ""
+            late = "What fell due meanwhile runs late if it is within its grace; older ticks go by each job's policy."
+            is_sure = await self.ask(Confirm("Lift the halt?", told + late))
+            return cluster.lift(halt, self.options.actor) if is_sure else None
         why = await self.ask(AskLine("Halt the cluster: no tick decided, no claim granted. Why?"))
         return None if why is None else cluster.halt(why, self.options.actor)
 

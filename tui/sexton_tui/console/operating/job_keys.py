@@ -37,10 +37,16 @@ class JobKeys(Acting):
         if found is None:
             return None
         if not found.is_paused:
-            return jobs.resume(job, self.options.actor)
-        choice = await self.ask(Choose(f"Resume {job}: ticks that fell due in its pause", _MISSED))
+            if not found.is_quarantined:
+                self.say(f"job {found.name} is neither paused nor quarantined", is_error=True)
+                return None
+            return jobs.resume(found, self.options.actor)
+        why = f" ({found.pause.why})" if found.pause.why else ""
+        also = ", and in quarantine" if found.is_quarantined else ""
+        question = f"Resume {job}, paused by {found.pause.who}{why}{also}: ticks that fell due in its pause"
+        choice = await self.ask(Choose(question, _MISSED))
         acts = {"d": jobs.resume_and_run_missed, "s": jobs.resume}
-        return None if choice is None else acts[choice](job, self.options.actor)
+        return None if choice is None else acts[choice](found, self.options.actor)
 
     @asks
     async def action_trigger(self) -> Act | None:
@@ -61,4 +67,4 @@ class JobKeys(Acting):
             return None if why is None else jobs.pause_all(why, self.options.actor)
         question = f"Resume all jobs, paused by {found[0].who} ({found[0].why}): ticks that fell due meanwhile"
         choice = await self.ask(Choose(question, _MISSED, "Jobs that were paused on their own stay paused."))
-        return None if choice is None else jobs.resume_all(self.options.actor, run_missed=choice == "d")
+        return None if choice is None else jobs.resume_all(found[0], self.options.actor, run_missed=choice == "d")
