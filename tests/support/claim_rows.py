@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, func, insert, select, update
@@ -165,10 +166,16 @@ def now() -> datetime:
 
 def _engine(url: str) -> Engine:
     if not url.startswith("sqlite"):
-        return create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+        return _postgres_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
     engine = create_engine(url, poolclass=NullPool)
     event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 20000"))
     return engine
+
+
+@lru_cache(maxsize=4)
+def _postgres_engine(url: str) -> Engine:
+    """Disposed of by each who used it, and so without connections; what it has learnt of the server is asked once."""
+    return create_engine(url)
 
 
 def _guard(dialect: str, arrows: frozenset[tuple[State, State]]) -> Iterator[str]:

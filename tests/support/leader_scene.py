@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import create_engine, select
+from sqlalchemy import Engine, NullPool, create_engine, select
 
 from sexton.claims import Origin
 from sexton.decisions import CursorMove, NewClaim, TickBatch
@@ -85,26 +86,24 @@ def batch(store: Store, term: int, jobs: Sequence[tuple[JobRow, Sequence[datetim
 def rows(url: str, table: str, **where: Any) -> list[Any]:
     """The rows of a table as they stand, in the order of its primary key; instants are UTC datetimes."""
     found = tables.metadata.tables[table]
-    engine = create_engine(url)
-    try:
-        with engine.connect() as connection:
-            query = select(found).order_by(*found.primary_key.columns)
-            for column, value in where.items():
-                query = query.where(found.c[column] == value)
-            return list(connection.execute(query).all())
-    finally:
-        engine.dispose()
+    with _engine(url).connect() as connection:
+        query = select(found).order_by(*found.primary_key.columns)
+        for column, value in where.items():
+            query = query.where(found.c[column] == value)
+        return list(connection.execute(query).all())
 
 
 def set_columns(url: str, table: str, where: dict[str, Any], **values: Any) -> int:
     """Change rows behind the store's back; how many."""
     found = tables.metadata.tables[table]
-    engine = create_engine(url)
-    try:
-        with engine.begin() as connection:
-            statement = found.update().values(**values)
-            for column, value in where.items():
-                statement = statement.where(found.c[column] == value)
-            return connection.execute(statement).rowcount
-    finally:
-        engine.dispose()
+    with _engine(url).begin() as connection:
+        statement = found.update().values(**values)
+        for column, value in where.items():
+            statement = statement.where(found.c[column] == value)
+        return connection.execute(statement).rowcount
+
+
+@lru_cache(maxsize=8)
+def _engine(url: str) -> Engine:
+    """Keeps no connection, so nothing of it is left in the database; what it has learnt of that is asked once."""
+    return create_engine(url, poolclass=NullPool)
