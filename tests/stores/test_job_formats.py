@@ -16,7 +16,7 @@ from sexton.job_rules import ConcurrencyKey, Limits
 from sexton.jobs import JobDefinition
 from sexton.store.protocol import ChangeKind, JobChange, Store, WorkerChoice
 from sexton.store.schema import check_job_format
-from sexton.store.tables import Instant, cluster, nodes, workers
+from sexton.store.tables import Instant, cluster, events, nodes, workers
 from sexton.targets import CommandTarget, HttpTarget
 from sexton.terms import NodeReport
 from tests.support.claim_rows import MINUTE, ClaimRows, now
@@ -91,11 +91,16 @@ def test_a_rule_of_a_queue_is_refused_where_an_older_worker_would_not_keep_it(st
         store.edits.set_queue_rule("gpu", {"slots": "2"}, "mary@vm")
 
 
-def test_an_older_worker_is_said_not_to_heed_a_drain(store: Store, rows: ClaimRows) -> None:
+def test_an_older_worker_is_said_not_to_heed_a_drain_and_is_not_asked(store: Store, rows: ClaimRows) -> None:
     register_older(rows)
     store.grants.register("young", "vm", "0.1.0", 2, ["default"], 1)
     done = store.operations.drain(WorkerChoice(queue="default"), "mary@vm")
-    assert [(one.name, one.heeds) for one in done] == [("old", False), ("young", True)]
+    assert [(one.name, one.heeds, one.changed) for one in done] == [("old", False, False), ("young", True, True)]
+    assert store.operations.drain(WorkerChoice(name="old"), "mary@vm")[0].event is None
+    with rows.engine.connect() as connection:
+        asked = connection.execute(select(workers.c.name).where(workers.c.drain_requested)).scalars().all()
+        told = connection.execute(select(events.c.action).where(events.c.action.like("workers.%"))).scalars().all()
+    assert (asked, told) == (["young"], ["workers.asked_to_drain"])
 
 
 def test_an_older_node_keeps_a_younger_job_out(store: Store, rows: ClaimRows) -> None:

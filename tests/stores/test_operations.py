@@ -342,6 +342,25 @@ def test_poison_is_paused_once(store: Store, rows: ClaimRows) -> None:
 # --- drain --------------------------------------------------------------------------------------------
 
 
+def test_a_drain_is_taken_back_only_while_nobody_asked_anew(store: Store, rows: ClaimRows) -> None:
+    worker = store.grants.register("w1", "vm", "0.1.0", 1, ["default"], 4)
+    store.grants.register("w2", "vm", "0.1.0", 2, ["default"], 4)
+    (mine,) = store.operations.drain(WorkerChoice(name="w1"), "mary@vm")
+
+    def takes_back(event: int | None) -> bool:
+        done = store.operations.drain(WorkerChoice(name="w1"), "mary@vm", asked=False, since=event)
+        return done[0].changed
+
+    store.operations.drain(WorkerChoice(name="w1"), "bob@vm", asked=False)
+    assert not takes_back(mine.event)
+    (of_bob,) = store.operations.drain(WorkerChoice(name="w1"), "bob@vm")
+    assert not takes_back(mine.event)
+    assert store.grants.stop_requests(worker).drain
+    store.operations.drain(WorkerChoice(name="w2"), "eve@vm")  # of another worker
+    assert takes_back(of_bob.event)
+    assert not store.grants.stop_requests(worker).drain
+
+
 def test_workers_are_asked_to_drain_by_name_version_or_queue(store: Store, rows: ClaimRows) -> None:
     one = store.grants.register("w1", "vm", "0.1.0", 1, ["default"], 4)
     two = store.grants.register("w2", "vm", "0.2.0", 2, ["default", "gpu"], 4)

@@ -13,7 +13,8 @@ from sexton.store.protocol.operations import StopOutcome, StoppedClaim, WorkerCh
 HEARD_WITHIN = timedelta(minutes=10)  # a worker silent for longer is dead, or comes back as another
 CANCELLED_AT_ONCE = 2000
 """Claims that one transaction cancels: nobody waits long for it, and it waits for this process never for long."""
-_TOLD = 50  # ticks named in one event
+TOLD = 50
+"""Ticks, or workers, named in one event."""
 
 
 def instant_text(at: datetime) -> str:
@@ -46,7 +47,7 @@ def cancel_detail(job: str, stopped: Sequence[StoppedClaim], reason: str) -> dic
         "reason": reason,
         "cancelled": len(ended),
         "asked_to_stop": len(asked),
-        "ticks": [instant_text(at) for at in sorted([*ended, *asked])[:_TOLD]],
+        "ticks": [instant_text(at) for at in sorted([*ended, *asked])[:TOLD]],
     }
 
 
@@ -82,6 +83,10 @@ def is_chosen(choice: WorkerChoice, name: str, version: str, queues: str) -> boo
     return choice.queue in json.loads(queues)
 
 
+def drain_action(asked: bool) -> str:
+    return "workers.asked_to_drain" if asked else "workers.drain_taken_back"
+
+
 def drain_detail(choice: WorkerChoice, names: Sequence[str]) -> dict[str, object]:
     by = {"name": choice.name, "version": choice.version, "queue": choice.queue}
-    return {"workers": list(names)[:_TOLD], **{key: value for key, value in by.items() if value is not None}}
+    return {"workers": list(names)[:TOLD], **{key: value for key, value in by.items() if value is not None}}

@@ -21,8 +21,10 @@ from sexton.job_formats import POOL_FORMAT
 from sexton.store.operation_rules import (
     CANCELLED_AT_ONCE,
     HEARD_WITHIN,
+    TOLD,
     cancel_detail,
     check_rerun,
+    drain_action,
     drain_detail,
     instant_text,
     is_chosen,
@@ -96,13 +98,25 @@ _WORKERS = """
 SELECT worker_id, name, version, queues, job_format FROM workers
 WHERE stopped_at IS NULL AND seen_at > statement_timestamp() - %s ORDER BY name, worker_id
 """
+# A statement of its own, so that the next one sees the events of whoever had the rows before.
+_LOCK_WORKERS = """
+SELECT count(*) FROM (
+  SELECT 1 FROM workers WHERE worker_id = ANY (%(workers)s::bigint[]) ORDER BY worker_id FOR UPDATE) locked
+"""
 _DRAIN = """
-UPDATE workers SET drain_requested = %s
-WHERE worker_id = ANY (%s::bigint[]) AND stopped_at IS NULL AND drain_requested <> %s RETURNING worker_id
+UPDATE workers w SET drain_requested = %(asked)s
+WHERE w.worker_id = ANY (%(workers)s::bigint[]) AND w.stopped_at IS NULL AND w.drain_requested <> %(asked)s
+  AND (w.job_format >= %(format)s OR NOT %(asked)s)
+  AND (%(since)s::bigint IS NULL OR NOT EXISTS (
+    SELECT 1 FROM events e WHERE e.event_id > %(since)s::bigint
+      AND e.action IN ('workers.asked_to_drain', 'workers.drain_taken_back')
+      AND (jsonb_array_length(e.detail::jsonb -> 'workers') >= %(told)s OR e.detail::jsonb -> 'workers' ? w.name)))
+RETURNING w.worker_id
 """
 _EVENT = """
 INSERT INTO events (at, actor, action, job_id, detail) VALUES (clock_timestamp(), %s, %s, %s, %s)
 """
+_NUMBERED_EVENT = _EVENT + "RETURNING event_id"
 _NOTIFY_STOPS = "SELECT pg_notify('sexton_stops', '')"
 _NOTIFY_WORK = "SELECT pg_notify('sexton_work', '')"
 
@@ -223,18 +237,26 @@ class PostgresOperations:
     def note_refused(self, worker_id: int, results: Sequence[RunResult]) -> int:
         return note_refused(self._connection, worker_id, results)
 
-    def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
+    def drain(
+        self, choice: WorkerChoice, actor: str, *, asked: bool = True, since: int | None = None
+    ) -> tuple[DrainAsked, ...]:
         with self._connection.transaction(LIMITS) as connection:
             rows = connection.execute(_WORKERS, [HEARD_WITHIN]).fetchall()
             chosen = {row[0]: row[1] for row in rows if is_chosen(choice, row[1], row[2], row[3])}
             heeding = {row[0] for row in rows if row[4] >= POOL_FORMAT}
-            changed = {row[0] for row in connection.execute(_DRAIN, [asked, list(chosen), asked]).fetchall()}
+            values = {"workers": list(chosen), "asked": asked, "format": POOL_FORMAT, "since": since, "told": TOLD}
+            connection.execute(_LOCK_WORKERS, values)
+            changed = {row[0] for row in connection.execute(_DRAIN, values).fetchall()}
+            event = None
             if changed:
                 detail = drain_detail(choice, [name for key, name in chosen.items() if key in changed])
-                action = "workers.asked_to_drain" if asked else "workers.drain_taken_back"
-                connection.execute(_EVENT, [actor, action, None, _json(detail)])
+                told = [actor, drain_action(asked), None, _json(detail)]
+                ((event,),) = connection.execute(_NUMBERED_EVENT, told).fetchall()
                 connection.execute(_NOTIFY_STOPS)
-        return tuple(DrainAsked(key, name, key in changed, key in heeding) for key, name in chosen.items())
+        return tuple(
+            DrainAsked(key, name, key in changed, key in heeding, event if key in changed else None)
+            for key, name in chosen.items()
+        )
 
 
 def _write(

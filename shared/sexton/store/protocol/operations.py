@@ -56,13 +56,14 @@ class WorkerChoice:
 
 @dataclass(frozen=True, slots=True)
 class DrainAsked:
-    """A worker that was asked to drain, or no longer is; ``changed``: whether this call did it. ``heeds``: false for a
-    release that does not know of it yet, which only a signal ends."""
+    """A worker that was asked to drain, or no longer is; ``changed``: whether this call did it, and by which ``event``.
+    ``heeds``: false for a release that does not know of it yet, which only a signal ends, and which is not asked."""
 
     worker_id: int
     name: str
     changed: bool
     heeds: bool = True
+    event: int | None = None
 
 
 class OperationStore(Protocol):
@@ -104,7 +105,10 @@ class OperationStore(Protocol):
         that was sent twice and had counted the first time is none."""
         ...
 
-    def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
+    def drain(
+        self, choice: WorkerChoice, actor: str, *, asked: bool = True, since: int | None = None
+    ) -> tuple[DrainAsked, ...]:
         """Ask workers to drain, or take that back (``asked`` false); those that were heard of within ten minutes and
-        have not stopped, by name."""
+        have not stopped, by name. ``since``: leave as they are those that anybody asked, or took it back from, after
+        this event."""
         ...

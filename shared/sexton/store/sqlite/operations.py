@@ -12,8 +12,10 @@ from sexton.job_formats import POOL_FORMAT
 from sexton.store.operation_rules import (
     CANCELLED_AT_ONCE,
     HEARD_WITHIN,
+    TOLD,
     cancel_detail,
     check_rerun,
+    drain_action,
     drain_detail,
     instant_text,
     is_chosen,
@@ -49,6 +51,12 @@ _RERUN = """UPDATE claims SET state = 0, start_by = NULL, retries = 0, losses = 
 _POISONED = """SELECT job_id, name FROM jobs WHERE job_id = ?1 AND paused_at IS NULL AND retired_at IS NULL AND 2 = (
  SELECT count(*) FROM (SELECT state, losses FROM claims WHERE job_id = ?1 AND state IN (3, 4, 5, 6, 7)
   ORDER BY scheduled_at DESC LIMIT 2) WHERE state = 6 AND losses >= ?2)"""
+_DRAIN = """UPDATE workers SET drain_requested = :asked
+ WHERE worker_id = :worker AND drain_requested <> :asked AND (job_format >= :format OR NOT :asked)
+  AND (:since IS NULL OR NOT EXISTS (SELECT 1 FROM events e WHERE e.event_id > :since
+    AND e.action IN ('workers.asked_to_drain', 'workers.drain_taken_back')
+    AND (json_array_length(e.detail, '$.workers') >= :told
+     OR workers.name IN (SELECT value FROM json_each(e.detail, '$.workers')))))"""
 _WORKERS = """SELECT worker_id, name, version, queues, drain_requested, job_format FROM workers
  WHERE stopped_at IS NULL AND seen_at > ? ORDER BY name, worker_id"""
 
@@ -150,19 +158,25 @@ class SqliteOperations:
     def note_refused(self, worker_id: int, results: Sequence[RunResult]) -> int:
         return note_refused(self._connection, worker_id, results)
 
-    def drain(self, choice: WorkerChoice, actor: str, *, asked: bool = True) -> tuple[DrainAsked, ...]:
+    def drain(
+        self, choice: WorkerChoice, actor: str, *, asked: bool = True, since: int | None = None
+    ) -> tuple[DrainAsked, ...]:
         with self._connection.transaction() as connection:
             now = self._connection.now_micros()
             rows = connection.execute(_WORKERS, (to_micros(from_micros(now) - HEARD_WITHIN),)).fetchall()
             chosen = [row for row in rows if is_chosen(choice, row[1], row[2], row[3])]
-            changed = [row for row in chosen if bool(row[4]) != asked]
-            for row in changed:
-                connection.execute("UPDATE workers SET drain_requested = ? WHERE worker_id = ?", (int(asked), row[0]))
+            values = {"asked": int(asked), "format": POOL_FORMAT, "since": since, "told": TOLD}
+            changed = {row[0] for row in chosen if connection.execute(_DRAIN, {**values, "worker": row[0]}).rowcount}
+            event = None
             if changed:
-                action = "workers.asked_to_drain" if asked else "workers.drain_taken_back"
-                record_event(connection, now, actor, action, drain_detail(choice, [row[1] for row in changed]))
+                detail = drain_detail(choice, [row[1] for row in chosen if row[0] in changed])
+                record_event(connection, now, actor, drain_action(asked), detail)
+                (event,) = connection.execute("SELECT max(event_id) FROM events").fetchone()
                 notify(self._connection, connection, Channel.STOPS)
-        return tuple(DrainAsked(row[0], row[1], row in changed, row[5] >= POOL_FORMAT) for row in chosen)
+        return tuple(
+            DrainAsked(key, name, key in changed, has_format >= POOL_FORMAT, event if key in changed else None)
+            for key, name, *_, has_format in chosen
+        )
 
 
 def _job_name(connection: sqlite3.Connection, job_id: int) -> str:

@@ -20,6 +20,7 @@ from sexton_tui.console.core.tables import worker_state
 
 if TYPE_CHECKING:
     from sexton.cluster_views import WorkerView
+    from sexton.store.protocol import DrainAsked
 
 _WORKER_COLUMNS = (
     *(Column("name", "worker", folds=True), "state", Column("busy", align="right"), Column("slots", align="right")),
@@ -113,14 +114,21 @@ def drain(
             known = [worker.name for worker in store.reads.workers()]
             wanted = f"of the name {name}" if name else f"of version {version}" if version else f"on queue {queue}"
             raise NotFound(f"no worker {wanted} was heard of in the last 10 minutes", hint=_nearest(name or "", known))
-    said = ("serves", "served already") if undo else ("asked to drain", "asked before")
-    rows = [{"worker_id": one.worker_id, "name": one.name, "state": said[not one.changed]} for one in done]
+    rows = [{"worker_id": one.worker_id, "name": one.name, "state": _asked_words(one, undo=undo)} for one in done]
     print_rows(rows, output, _DRAIN_COLUMNS)
     deaf = [one.name for one in done if not one.heeds]
     if undo or not deaf:  # who never heard of it goes on anyway
         return 0
     print(f"of an older Sexton, which does not heed this: {', '.join(deaf)}; send SIGTERM instead", file=sys.stderr)
     return 1
+
+
+def _asked_words(one: DrainAsked, *, undo: bool) -> str:
+    if undo:
+        return "serves" if one.changed else "served already"
+    if not one.heeds:
+        return "not asked"
+    return "asked to drain" if one.changed else "asked before"
 
 
 def _nearest(name: str, known: list[str]) -> str:

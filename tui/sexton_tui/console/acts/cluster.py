@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sexton.cluster_views import Halt
 from sexton.errors import NotFound, Refused
-from sexton.store.protocol import Store, WorkerChoice
+from sexton.store.protocol import DrainAsked, Store, WorkerChoice
 from sexton_tui.console.acts import Act, Done, Undo
 
 
@@ -65,19 +65,34 @@ def accept_clock(actor: str) -> Act:
     return act
 
 
-def drain(worker: str, actor: str, *, asked: bool = True) -> Act:
-    """Ask a worker to take no more claims and end when its runs have; or take that back."""
+def drain(worker: str, actor: str) -> Act:
+    """Ask a worker to take no more claims and end when its runs have. Undone while nobody asked it anew."""
 
     def act(store: Store) -> Done:
-        done = store.operations.drain(WorkerChoice(name=worker), actor, asked=asked)
-        if not done:
-            raise NotFound(f"no worker {worker} that goes on was heard of in the last 10 minutes")
-        if not asked:
-            return Done(f"{worker} goes on")
+        done = _heard_of(worker, store.operations.drain(WorkerChoice(name=worker), actor))
         if not all(one.heeds for one in done):
             raise Refused(f"{worker} is of an older Sexton, which does not heed this", hint="send it SIGTERM")
-        undo = Undo(f"the drain of {worker}", drain(worker, actor, asked=False))
-        is_by_this = all(one.changed for one in done)
-        return Done(f"{worker} takes no more claims, and ends when its runs have", undo if is_by_this else None)
+        event = done[0].event
+        undo = None if event is None else Undo(f"the drain of {worker}", _go_on(worker, event, actor))
+        return Done(f"{worker} takes no more claims, and ends when its runs have", undo)
 
     return act
+
+
+def _go_on(worker: str, event: int, actor: str) -> Act:
+    """Take back the drain that this event recorded, and no later one."""
+
+    def act(store: Store) -> Done:
+        choice = WorkerChoice(name=worker)
+        done = _heard_of(worker, store.operations.drain(choice, actor, asked=False, since=event))
+        if not any(one.changed for one in done):
+            raise Refused(f"{worker} was asked anew since, or goes on already", hint="pane 8 says who asked it")
+        return Done(f"{worker} goes on")
+
+    return act
+
+
+def _heard_of(worker: str, done: tuple[DrainAsked, ...]) -> tuple[DrainAsked, ...]:
+    if not done:
+        raise NotFound(f"no worker {worker} that goes on was heard of in the last 10 minutes")
+    return done
