@@ -25,6 +25,7 @@ def at(hour: int, minute: int = 0, day: int = 28) -> datetime:
         (" all ", ALL),
         ("newest 3", Part(newest=3)),
         ("7", Part(newest=7)),
+        ("02:05", Part(begin=at(2, 5), end=at(2, 5).replace(second=1))),
         ("02:00 to 02:30", Part(begin=at(2), end=at(2, 30))),
         ("2026-03-27 23:00 to 02:00:30", Part(begin=at(23, day=27), end=at(2).replace(second=30))),
         ("2026-03-28T02:00:00Z to 03:00Z", Part(begin=at(2), end=at(3))),
@@ -40,7 +41,7 @@ def test_a_reading_is_of_the_zone_that_the_screen_shows_unless_it_says_utc() -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["some", "newest 0", "newest", "02:00", "02:00 to", "25:00 to 26:00", "03:00 to 02:00"]
+    "text", ["some", "newest 0", "newest", "25:00", "02:00 to", "25:00 to 26:00", "03:00 to 02:00"]
 )
 def test_what_names_no_part_is_refused_with_what_to_write(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from datetime import datetime
 
+from sexton.claims import State
+from sexton.decisions import SkipReason
 from sexton.hold_views import HoldDetail
 from sexton.holds import HeldTick, ProposalState
 from sexton.tick_explanation import Answer, TickExplanation
@@ -42,7 +44,7 @@ def _claim_row(claim: ClaimView, now: datetime) -> Row:
         str(claim.attempt) if claim.attempt else "-",
         claim.worker or "-",
         claim.reason,
-        about=OfTick(claim.job, claim.scheduled_at),
+        about=OfTick(claim.job, claim.scheduled_at, is_held=claim.state is State.HELD),
     )
 
 
@@ -56,7 +58,7 @@ def _skip_row(skip: SkipView, now: datetime) -> Row:
         (skip.reason.value, WARN if skip.reason.value in ("held", "expired") else PLAIN),
         *("-", "-", "-", "-"),
         skip.detail + answered,
-        about=OfTick(skip.job, skip.upto),
+        about=OfTick(skip.job, skip.upto, is_held=skip.reason is SkipReason.HELD and skip.resolved_at is None),
     )
 
 
@@ -99,7 +101,7 @@ def held_tick_rows(job: str, starts: Sequence[tuple[HeldTick, datetime]], now: d
             tick.scheduled_at.isoformat(),
             full_instant(tick.scheduled_at, now),
             instant(start, now),
-            about=OfTick(job, tick.scheduled_at),
+            about=OfTick(job, tick.scheduled_at, is_held=True),
         )
         for tick, start in starts
     ]

@@ -29,8 +29,8 @@ def why_not(action: str) -> str:
 
 _WHY_NOT = {
     "explain": "to explain wants a tick or a run under the cursor: pane 5, or an opened job",
-    "approve": "to approve wants a proposal under the cursor: pane 3",
-    "reject": "to reject wants a proposal under the cursor: pane 3",
+    "approve": "to approve wants a proposal, or a held tick, that nobody answered under the cursor: pane 3",
+    "reject": "to reject wants a proposal, or a held tick, that nobody answered under the cursor: pane 3",
     "cancel": "to cancel wants what runs, or a job, under the cursor",
     "run_again": "to run once more wants a tick, or a run that ended, under the cursor",
     "drain": "to drain wants a worker under the cursor: pane 6",
@@ -46,7 +46,9 @@ def _is_offered(action: str, subject: Subject | None, *, can_kill: bool, can_und
     if action in _OF_THE_CLUSTER:
         return True
     if action in ("approve", "reject"):
-        return isinstance(subject, OfProposal)
+        return (isinstance(subject, OfProposal) and subject.is_open) or (
+            isinstance(subject, OfTick) and subject.is_held
+        )
     if action == "cancel":
         return job_of(subject) is not None and not (isinstance(subject, OfRun) and not subject.goes_on)
     if action == "run_again":

@@ -15,10 +15,11 @@ class OfJob:
 
 @dataclass(frozen=True, slots=True)
 class OfTick:
-    """A tick of a job, whatever was decided about it."""
+    """A tick of a job, whatever was decided about it; ``is_held``: it waited for an answer when this was read."""
 
     job: str
     scheduled_at: datetime
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,13 @@ class OfRevision:
 
 @dataclass(frozen=True, slots=True)
 class OfProposal:
-    """Held ticks of a job that wait for an answer, or had one."""
+    """Held ticks of a job that wait for an answer; not ``is_open``: they had one when this was read. ``tick``: the one
+    under the cursor."""
 
     job: str
     proposal_id: int
+    is_open: bool = True
+    tick: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,11 +13,11 @@ from textual.widget import Widget
 
 from sexton.claims import State
 from sexton.store.protocol import Store
-from sexton.tick_explanation import TickExplanation, explain
+from sexton.tick_explanation import Answer, TickExplanation, explain
 from sexton_tui.console.core.decided import explanation_lines
 from sexton_tui.console.core.job_rows import JOB_RUN_COLUMNS, job_run_row, job_running_row
 from sexton_tui.console.core.lines import Line, Row
-from sexton_tui.console.core.subjects import OfTick
+from sexton_tui.console.core.subjects import OfTick, Subject
 from sexton_tui.console.opened.screen import LinesScreen
 from sexton_tui.console.view import Request, Shown
 from sexton_tui.console.widgets.table import RowTable
@@ -47,6 +48,10 @@ class TickScreen(LinesScreen):
     def focus_target(self) -> Widget | None:
         return self._runs if self._runs.display else super().focus_target
 
+    @property
+    def subject(self) -> Subject | None:
+        return self._tick
+
     def request(self) -> Request:
         tick = self._tick
 
@@ -56,6 +61,7 @@ class TickScreen(LinesScreen):
         return read
 
     def show(self, shown: Shown, data: TickExplanation) -> None:
+        self._tick = replace(self._tick, is_held=data.answer is Answer.HELD)
         super().show(shown, data)
         rows = [job_run_row(run, shown.now) for run in reversed(data.runs)]
         if data.claim is not None and data.claim.state is State.RUNNING:

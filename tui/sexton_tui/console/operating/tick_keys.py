@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sexton.claims import State
+from sexton.errors import Refused
 from sexton_tui.console.acts import Act
 from sexton_tui.console.core.subjects import OfProposal, OfRun, OfTick, Subject
 from sexton_tui.console.core.words import instant, iso_instant, plural
@@ -16,12 +17,14 @@ from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.widgets.dialogs import AskLine, Confirm
 
 if TYPE_CHECKING:
+    from sexton import tick_explanation
     from sexton.hold_views import HoldDetail
-    from sexton.store.protocol import OperationStore
+    from sexton.store.protocol import OperationStore, Store
     from sexton_tui.console.acts import proposals, ticks
     from sexton_tui.console.core import backfill_words, hold_words
     from sexton_tui.console.widgets import hold_dialog
 else:  # the first screen waits for none of it
+    tick_explanation = later("sexton.tick_explanation")
     proposals = later("sexton_tui.console.acts.proposals")
     ticks = later("sexton_tui.console.acts.ticks")
     backfill_words = later("sexton_tui.console.core.backfill_words")
@@ -51,14 +54,24 @@ class TickKeys(Acting):
         found = await self._proposal("Approve held ticks")
         if found is None or self._overview is None:
             return None
-        answer = await self.ask(hold_dialog.ApproveDialog(found, self._overview.now))
-        if answer is None:
-            return None
-        chosen, note = answer
-        if len(chosen) < found.hold.count:
-            question = Confirm(f"{hold_words.part_text(found.hold, len(chosen))}?", "What is rejected never runs.")
-            if not await self.ask(question):
+        known, tick, part, note = self._overview, self._held_tick, "all", ""
+
+        def now() -> datetime:
+            return (self._overview or known).now
+
+        while True:
+            answer = await self.ask(hold_dialog.ApproveDialog(found, now, part=part, note=note, tick=tick))
+            if answer is None:
                 return None
+            part, chosen, note = answer
+            if len(chosen) == found.hold.count:
+                break
+            question = f"{hold_words.part_text(found.hold, len(chosen))}?"
+            is_sure = await self.ask(Confirm(question, "What is rejected never runs. n: back to what was typed."))
+            if is_sure is None:
+                return None
+            if is_sure:
+                break
         return proposals.approve(found, chosen, note, self.options.actor)
 
     @asks
@@ -69,12 +82,17 @@ class TickKeys(Acting):
         return None if note is None else proposals.reject(found.hold.proposal_id, note, self.options.actor)
 
     async def _proposal(self, title: str) -> HoldDetail | None:
-        """The proposal under the cursor, if it is open still."""
-        if not isinstance(proposal := self.subject, OfProposal):
-            return None
-        found: HoldDetail | None = await self.read_for(title, lambda store: store.reads.hold(proposal.proposal_id))
+        """The proposal under the cursor, or that of the held tick there, if it is open still."""
+        match self.subject:
+            case OfProposal(_, proposal_id):
+                reading = _proposal_by_id(proposal_id)
+            case OfTick(job, scheduled_at, is_held=True):
+                reading = _proposal_of_tick(job, scheduled_at)
+            case _:
+                return None
+        found: HoldDetail | None = await self.read_for(title, reading)
         if found is not None and found.ticks is None:
-            self.say(f"proposal {proposal.proposal_id} is {found.hold.state.value} already", is_error=True)
+            self.say(f"proposal {found.hold.proposal_id} is {found.hold.state.value} already", is_error=True)
             return None
         return found
 
@@ -140,6 +158,11 @@ class TickKeys(Acting):
         return None if why is None else ticks.run_again(job, tick, why, self.options.actor)
 
     @property
+    def _held_tick(self) -> datetime | None:
+        """The held tick under the cursor."""
+        return self.subject.tick if isinstance(self.subject, OfProposal) else self._tick
+
+    @property
     def _tick(self) -> datetime | None:
         """The tick under the cursor; None where a whole job is."""
         match self.subject:
@@ -147,6 +170,22 @@ class TickKeys(Acting):
                 return scheduled_at
             case _:
                 return None
+
+
+def _proposal_by_id(proposal_id: int) -> Callable[[Store], HoldDetail]:
+    return lambda store: store.reads.hold(proposal_id)
+
+
+def _proposal_of_tick(job: str, scheduled_at: datetime) -> Callable[[Store], HoldDetail]:
+    """Reads the proposal that holds a tick."""
+
+    def read(store: Store) -> HoldDetail:
+        proposal = tick_explanation.explain(store.reads.tick_facts(job, scheduled_at)).proposal
+        if proposal is None:
+            raise Refused(f"the tick {iso_instant(scheduled_at)} of {job} is not held")
+        return store.reads.hold(proposal.proposal_id)
+
+    return read
 
 
 def _states_of(operations: OperationStore, job_id: int, tick: datetime | None) -> list[State]:
