@@ -52,14 +52,14 @@ def queue_race(url: str, count: int, **rule: Any) -> QueueRace:
 
 
 def test_sixteen_workers_never_run_more_of_a_queue_than_it_has_slots(postgres_ledger: str) -> None:
-    race = queue_race(postgres_ledger, 120, slots=3)
+    race = queue_race(postgres_ledger, 70, slots=3)
     race.abandon = 0.01  # with their leases their slots of the queue are free
     race.run()
     states = race.rows.states()
     race.rows.close()
     assert race.errors == []
     assert race.most == 3
-    assert states == {State.SUCCEEDED: 120}
+    assert states == {State.SUCCEEDED: 70}
 
 
 def test_sixteen_workers_grant_no_faster_than_a_queues_rate(postgres_ledger: str) -> None:
