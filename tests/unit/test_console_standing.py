@@ -157,6 +157,19 @@ def test_what_needs_a_look_while_ticks_are_decided_is_an_alarm_too(
     assert [span.style for span in band.spans] == [WARNING]
 
 
+@pytest.mark.parametrize(
+    ("changed", "todo"),
+    [
+        ({"is_halted": True}, "Next: h lifts it"),
+        ({"forced_to": "sched-1"}, "`sexton leader force --lift` ends it, F moves it"),
+        ({"heartbeat_age": 60 * SECOND, "leader": "sched-9"}, "F forces sched-"),
+    ],
+)
+def test_the_consoles_band_tells_its_keys_in_the_place_of_commands(changed: dict[str, Any], todo: str) -> None:
+    (band,) = alarm_lines(replace(THREE, **changed), with_keys=True)
+    assert todo in band.text
+
+
 def test_an_alarms_name_is_its_first_words_whatever_nodes_are_called() -> None:
     loud = replace(THREE, leader="NODE-A", confirmation="degraded", is_halted=True, halt=Halt(NOW, "ANA", "X: Y"))
     assert [alarm.name for alarm in alarms(loud)] == ["HALTED", "DEGRADED"]

@@ -212,7 +212,7 @@ class Polling(Operating):
             )
             told.append(line((f"!! {old}; {self._trouble or 'the database does not answer'}", ALARM)))
         if self._overview is not None:
-            told += alarm_lines(self._overview)
+            told += alarm_lines(self._overview, with_keys=not self.options.read_only)
         self.view.tell_wait(told[0].text.removeprefix("!! ") if is_stale else "")
         self.main.set_class(is_stale, "stale")
         if clock != self._clock:  # it is as wide as there is room

@@ -5,6 +5,7 @@ Where there is little room (80 x 24), what is well is told in one line, so that 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,6 +21,7 @@ from sexton_tui.console.core.standing import (
     ServerSeen,
     Word,
     alarms,
+    forceable,
     has_quorum,
     is_race,
     is_silent,
@@ -43,14 +45,28 @@ _WORD_STYLES = {
 }
 
 
-def alarm_lines(overview: Overview) -> list[Line]:
-    """The banner: one line for each alarm, with what to do next."""
-    return [alarm_line(alarm) for alarm in alarms(overview)]
+def alarm_lines(overview: Overview, *, with_keys: bool = False) -> list[Line]:
+    """The banner: one line for each alarm, with what to do next. ``with_keys``: the console's keys in the place of
+    commands."""
+    return [alarm_line(alarm, _by_key(alarm, overview) if with_keys else alarm.todo) for alarm in alarms(overview)]
 
 
-def alarm_line(alarm: Alarm) -> Line:
+def alarm_line(alarm: Alarm, todo: str) -> Line:
     style = ALARM if alarm.is_urgent else WARNING
-    return line((f"{'!!' if alarm.is_urgent else '!'} {alarm.text}. Next: {alarm.todo}", style))
+    return line((f"{'!!' if alarm.is_urgent else '!'} {alarm.text}. Next: {todo}", style))
+
+
+_KEYS = {"HALTED": "h lifts it", "CLOCK IN DOUBT": "set it right, or C accepts it", "ALL PAUSED": "P ends it"}
+_FORCE = re.compile(r"`(?:sexton )?leader force (\w[^`]*)`")
+
+
+def _by_key(alarm: Alarm, overview: Overview) -> str:
+    """What to do about an alarm, by keys where there are some that work now."""
+    if alarm.name in _KEYS:
+        return _KEYS[alarm.name]
+    if not forceable(overview):
+        return alarm.todo
+    return _FORCE.sub(lambda found: "F" if found[1] == "NODE" else f"F forces {found[1]}", alarm.todo)
 
 
 def leadership_lines(overview: Overview, height: int | None = None, *, with_nodes: bool = True) -> list[Line]:

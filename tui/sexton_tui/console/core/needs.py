@@ -84,7 +84,7 @@ def _leadership(overview: Overview) -> list[Need]:
 def _alarm_keys(name: str, overview: Overview) -> str:
     """The keys that do something about an alarm now."""
     able = {node.name for node in forceable(overview)}
-    keys = {"HALTED": "h lifts it", "CLOCK IN DOUBT": "C accepts it"}
+    keys = {"HALTED": "h lifts it", "CLOCK IN DOUBT": "C accepts it", "ALL PAUSED": "P ends it"}
     if able:
         keys["NO LEADER"] = "F forces a node"
     if able - {overview.forced_to}:
