@@ -17,7 +17,7 @@ from sexton.queue_rules import QueueRule
 from sexton.store import indexes
 from sexton.store.reads import LedgerReader
 from sexton.targets import CeleryTarget, CommandTarget, HttpTarget, PythonTarget, ShellTarget, Target
-from sexton.views import RunFilter
+from sexton.views import DecisionTotals, RunFilter
 from sexton_tui.console.core import details, table_shape, tables
 from sexton_tui.console.core.job_page import overview_lines
 from sexton_tui.console.core.keys import PANES, help_lines
@@ -125,6 +125,24 @@ def test_newest_takeovers_on_one_line_each(reader: LedgerReader) -> None:
         "   41  sched-2  02:13:07  gap 12m40s  17 missed: 2 fired, 12 merged, 1 skipped, 2 held",
         "   40  sched-1  Mar 28 17:13  gap 7.0 s  nothing missed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("width", "told"),
+    [
+        (60, "   41  sched-2  02:13:07  gap 12m40s  17 missed, 2 held"),
+        (45, "   41  sched-2  02:13:07  17 missed, 2 held"),
+        (34, "   41  02:13:07  17 missed, 2 held"),
+    ],
+)
+def test_what_a_takeover_left_held_has_room_on_a_narrow_screen(reader: LedgerReader, width: int, told: str) -> None:
+    assert takeover_lines(reader.takeovers(1), reader.overview(), width)[0].text == told
+
+
+def test_what_nobody_started_is_told_of_a_takeover_that_missed_nothing(reader: LedgerReader) -> None:
+    quiet = replace(reader.takeovers(2)[1], not_started=DecisionTotals(1, 1, held=1))
+    (told,) = takeover_lines([quiet], reader.overview())
+    assert told.text == "   40  sched-1  Mar 28 17:13  gap 7.0 s  1 not started: 1 held"
 
 
 def test_a_job_opens(reader: LedgerReader) -> None:

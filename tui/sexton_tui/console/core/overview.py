@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
+
 from sexton.catch_up import CatchUp, coarse
 from sexton.cluster_views import Overview, QueueView
 from sexton.settings import settings_from_rows
@@ -189,37 +191,50 @@ def gap_words(takeover: TakeoverView) -> str:
     return "-" if takeover.gap_from is None else "open"
 
 
-def decided_words(totals: DecisionTotals) -> str:
+def decided_words(totals: DecisionTotals, word: str = "missed") -> str:
     """``16 missed: 2 fired, 12 merged, 2 held``."""
     counts = (totals.fired, totals.merged, totals.skipped, totals.expired, totals.held)
     parts = zip(counts, ("fired", "merged", "skipped", "expired", "held"), strict=True)
     became = ", ".join(f"{count(number)} {word}" for number, word in parts if number)
-    return f"{count(totals.missed)} missed: {became or 'not decided yet'}"
+    return f"{count(totals.missed)} {word}: {became or 'not decided yet'}"
 
 
-def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview) -> list[Line]:
-    """The newest takeovers, one line each."""
+def takeover_lines(takeovers: Sequence[TakeoverView], overview: Overview, width: int = 200) -> list[Line]:
+    """The newest takeovers, one line each, with what was decided: what is held has room first."""
     lines = []
     for takeover in takeovers:
-        lines += [gap_line(gap, overview.now) for gap in takeover.gaps]
-        totals = takeover.totals
-        decided = decided_words(totals) if totals.missed else "nothing missed"
-        lines.append(
-            line(
-                (f"{takeover.term:>5}  ", STRONG),
-                f"{takeover.node}  {instant(takeover.taken_at, overview.now)}",
-                (f"  gap {gap_words(takeover)}  ", WARN if totals.missed else DIM),
-                decided,
-            )
-        )
+        lines += [gap_line(gap, overview.now, width) for gap in takeover.gaps]
+        totals, late = takeover.totals, takeover.not_started
+        full = [decided_words(totals)] if totals.missed else []
+        short = [_held_words(totals, "missed")] if totals.missed else []
+        if late.missed:
+            full.append(decided_words(late, "not started"))
+            short.append(_held_words(late, "not started"))
+        of_gap: Part = (f"gap {gap_words(takeover)}  ", WARN if totals.missed else DIM)
+        head = takeover.term, takeover.node, instant(takeover.taken_at, overview.now)
+        lines.append(_takeover_line(head, of_gap, full, short, width))
     return lines[: max(len(takeovers), 1)] or [line(("no takeover yet", DIM))]
 
 
-def gap_line(gap: GapView, now: datetime) -> Line:
+def gap_line(gap: GapView, now: datetime, width: int = 200) -> Line:
     """A gap within a term, which goes on."""
-    return line(
-        (f"{gap.term:>5}  ", STRONG),
-        f"{gap.node}  {instant(gap.gap_until, now)}",
-        (f"  gap {duration(gap.gap)}, led on  ", WARN),
-        decided_words(gap.totals),
-    )
+    of_gap: Part = (f"gap {duration(gap.gap)}, led on  ", WARN)
+    full, short = decided_words(gap.totals), _held_words(gap.totals, "missed")
+    return _takeover_line((gap.term, gap.node, instant(gap.gap_until, now)), of_gap, [full], [short], width)
+
+
+def _takeover_line(
+    head: tuple[int, str, str], of_gap: Part, full: Sequence[str], short: Sequence[str], width: int
+) -> Line:
+    """Term, node and time, the gap, and what was decided; in fewer words, and without the gap, where that is wider."""
+    term, node, at = head
+    number: Part = (f"{term:>5}  ", STRONG)
+    lines = [line(number, f"{node}  {at}  ", of_gap, "; ".join(said or ["nothing missed"])) for said in (full, short)]
+    if short:
+        lines += [line(number, f"{node}  {at}  ", "; ".join(short)), line(number, f"{at}  ", "; ".join(short))]
+    return next((one for one in lines if cell_len(one.text) <= width), lines[-1])
+
+
+def _held_words(totals: DecisionTotals, word: str) -> str:
+    """``16 missed, 2 held``."""
+    return f"{count(totals.missed)} {word}" + (f", {count(totals.held)} held" if totals.held else "")

@@ -114,7 +114,7 @@ class OverviewPane(Pane):
         self._block("work").show(
             lambda width, height: blocks.work_lines(overview, data.catch_up, width=width, height=height)
         )
-        self._block("newest-takeovers").show(lambda _w, _h: blocks.takeover_lines(data.takeovers, overview))
+        self._block("newest-takeovers").show(lambda width, _h: blocks.takeover_lines(data.takeovers, overview, width))
         self._block("feed").show(
             lambda width, height: blocks.feed_lines(data.running, data.runs, overview, height, width)
         )
