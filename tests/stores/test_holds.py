@@ -75,6 +75,16 @@ def test_approving_all_writes_the_claims_at_the_budgets_pace(store: Store, ledge
     assert_decided_once(store, job.at)
 
 
+def test_what_has_grown_since_it_was_told_is_not_rejected(store: Store, ledger_url: str) -> None:
+    hold_gap(store, ledger_url, lead(store))
+    found = store.reads.hold(1)
+    set_columns(ledger_url, "proposals", {"proposal_id": 1}, count=6)
+    lost = store.holds.reject(1, "ana", mark=found.mark)
+    assert (lost.is_done, lost.state, lost.count) == (False, ProposalState.OPEN, 6)
+    set_columns(ledger_url, "proposals", {"proposal_id": 1}, count=5)
+    assert store.holds.reject(1, "ana", mark=found.mark).is_done
+
+
 def test_an_answer_is_in_the_audit_log_with_name_and_note(store: Store, ledger_url: str) -> None:
     job = hold_gap(store, ledger_url, lead(store))
     approve(store, Part(newest=2), note="only the last two")

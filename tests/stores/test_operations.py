@@ -131,6 +131,15 @@ def test_a_run_that_was_asked_to_stop_ends_cancelled_and_is_not_retried(
     assert cancel(store, at) == [(State.CANCELLED, StopOutcome.OVER)]
 
 
+def test_what_came_after_those_that_were_told_is_not_cancelled(store: Store, rows: ClaimRows) -> None:
+    told = rows.add()
+    came = rows.add()
+    stopped = store.operations.cancel(JOB, "mary@vm", "", among=[told])
+    assert [one.scheduled_at for one in stopped] == [told]
+    assert (rows.state(JOB, told), rows.state(JOB, came)) == (State.CANCELLED, State.READY)
+    assert store.operations.cancel(JOB, "mary@vm", "", among=[]) == ()
+
+
 def test_a_run_that_ended_by_itself_keeps_its_outcome(store: Store, rows: ClaimRows) -> None:
     at = rows.add()
     (grant,) = step(store).grants

@@ -115,8 +115,12 @@ class PostgresHolds:
         values = _claim_values(approval, planned.starts)  # packed before any lock is held
         return self._retrying(lambda: self._approve(approval, actor, planned, values))
 
-    def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
+    def reject(
+        self, proposal_id: int, actor: str, note: str = "", mark: tuple[int, datetime] | None = None
+    ) -> HoldAnswer:
         answer = Answer(proposal_id, ProposalState.REJECTED, actor, note)
+        if mark is not None:
+            answer = replace(answer, condition=_AS_READ, values={"count": mark[0], "upto": mark[1]})
         return self._retrying(lambda: self._close(answer))
 
     def lapse(self, limit: int = 100) -> tuple[HoldAnswer, ...]:

@@ -9,7 +9,7 @@ server ends a transaction in whose middle this process computes for two seconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,7 +45,9 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 _LOCK_JOB = """
 SELECT scheduled_at, state, cancel_requested, token, attempt FROM claims
 WHERE job_id = %(job)s AND state = ANY (%(states)s::smallint[]) AND scheduled_at <= statement_timestamp()
-  AND scheduled_at > %(after)s ORDER BY scheduled_at LIMIT %(most)s FOR UPDATE
+  AND scheduled_at > %(after)s
+  AND (%(among)s::timestamptz[] IS NULL OR scheduled_at = ANY (%(among)s::timestamptz[]))
+ORDER BY scheduled_at LIMIT %(most)s FOR UPDATE
 """
 _LOCK_ONE = """
 SELECT scheduled_at, state, cancel_requested, token, attempt FROM claims
@@ -128,13 +130,15 @@ class _Ask(NamedTuple):
     actor: str
     reason: str
     running_only: bool
+    among: tuple[datetime, ...] | None = None
     after: datetime = _FIRST
     slots: frozenset[int] = frozenset()
 
     def values(self) -> dict[str, object]:
         states = [State.RUNNING] if self.running_only else [State.READY, State.RUNNING, State.PARKED]
         numbers = [int(state) for state in states]
-        return {"job": self.job_id, "states": numbers, "after": self.after, "most": CANCELLED_AT_ONCE}
+        among = None if self.among is None else list(self.among)
+        return {"job": self.job_id, "states": numbers, "after": self.after, "among": among, "most": CANCELLED_AT_ONCE}
 
 
 class _Part(NamedTuple):
@@ -151,15 +155,23 @@ class PostgresOperations:
     # --- cancel -------------------------------------------------------------------------------------
 
     def cancel(
-        self, job_id: int, actor: str, reason: str, tick: datetime | None = None, *, running_only: bool = False
+        self,
+        job_id: int,
+        actor: str,
+        reason: str,
+        tick: datetime | None = None,
+        *,
+        running_only: bool = False,
+        among: Collection[datetime] | None = None,
     ) -> tuple[StoppedClaim, ...]:
+        ask = _Ask(job_id, actor, reason, running_only, None if among is None else tuple(among))
         if tick is not None:
-            return self._part(_Ask(job_id, actor, reason, running_only), tick).stopped
+            return self._part(ask, tick).stopped
         stopped: list[StoppedClaim] = []
         part = _Part((), frozenset())
         while True:
             after = stopped[-1].scheduled_at if stopped else _FIRST
-            part = self._part(_Ask(job_id, actor, reason, running_only, after, part.slots))
+            part = self._part(ask._replace(after=after, slots=part.slots))
             stopped += part.stopped
             if len(part.stopped) < CANCELLED_AT_ONCE:
                 return tuple(stopped)

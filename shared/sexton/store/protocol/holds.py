@@ -55,8 +55,10 @@ class HoldStore(Protocol):
         paused), the proposal's others are decided not to run, and its skip record is resolved where they are."""
         ...
 
-    def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
-        """None of its ticks runs."""
+    def reject(
+        self, proposal_id: int, actor: str, note: str = "", mark: tuple[int, datetime] | None = None
+    ) -> HoldAnswer:
+        """None of its ticks runs. ``mark``: as it was read; one that has grown since is left as it is."""
         ...
 
     def lapse(self, limit: int = 100) -> tuple[HoldAnswer, ...]:

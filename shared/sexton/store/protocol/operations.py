@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -73,9 +73,17 @@ class OperationStore(Protocol):
     """
 
     def cancel(
-        self, job_id: int, actor: str, reason: str, tick: datetime | None = None, *, running_only: bool = False
+        self,
+        job_id: int,
+        actor: str,
+        reason: str,
+        tick: datetime | None = None,
+        *,
+        running_only: bool = False,
+        among: Collection[datetime] | None = None,
     ) -> tuple[StoppedClaim, ...]:
-        """Stop one tick's claim, or all of the job's that have not ended and are not ahead of now, oldest first.
+        """Stop one tick's claim, or all of the job's that have not ended and are not ahead of now, oldest first; of
+        these only those ``among`` the given ticks, where they are given.
 
         What waits (ready, parked, to be retried) ends as cancelled at once, and what that frees is promoted. What runs
         is marked, with who and why; its worker is notified, stops it, and it ends as cancelled unless it ends by itself

@@ -125,8 +125,13 @@ class SqliteHolds:
         done = _done(answer, won, len(approval.ticks), now)
         return replace(done, first_start=start, last_start=start_at(start, len(approval.ticks) - 1, rate))
 
-    def reject(self, proposal_id: int, actor: str, note: str = "") -> HoldAnswer:
-        return self._close(Answer(proposal_id, ProposalState.REJECTED, actor, note))
+    def reject(
+        self, proposal_id: int, actor: str, note: str = "", mark: tuple[int, datetime] | None = None
+    ) -> HoldAnswer:
+        answer = Answer(proposal_id, ProposalState.REJECTED, actor, note)
+        if mark is not None:
+            answer = replace(answer, condition=_AS_READ, values={"count": mark[0], "upto": to_micros(mark[1])})
+        return self._close(answer)
 
     def lapse(self, limit: int = 100) -> tuple[HoldAnswer, ...]:
         with self._connection.snapshot() as connection:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sexton.claims import State
@@ -35,7 +36,8 @@ from sexton.store.tables import from_micros, to_micros
 
 _CLAIMS = "SELECT scheduled_at, state, cancel_requested, token, attempt, slot FROM claims WHERE job_id = ? AND "
 _OF_JOB = _CLAIMS + "state IN (0, 1, 2) AND (state = 1 OR NOT ?) AND scheduled_at <= ? ORDER BY scheduled_at"
-_PART = _OF_JOB.replace("ORDER BY", "AND scheduled_at > ? ORDER BY") + " LIMIT ?"
+_AMONG = "AND scheduled_at > ? AND (? IS NULL OR scheduled_at IN (SELECT value FROM json_each(?))) "
+_PART = _OF_JOB.replace("ORDER BY", _AMONG + "ORDER BY") + " LIMIT ?"
 _ONE = _CLAIMS + "scheduled_at = ?"
 _CANCEL = """UPDATE claims SET state = 7, finished_at = ?, reason = ?, start_by = NULL, blocked = 0
  WHERE job_id = ? AND scheduled_at = ?"""
@@ -68,13 +70,21 @@ class SqliteOperations:
         self._connection = connection
 
     def cancel(
-        self, job_id: int, actor: str, reason: str, tick: datetime | None = None, *, running_only: bool = False
+        self,
+        job_id: int,
+        actor: str,
+        reason: str,
+        tick: datetime | None = None,
+        *,
+        running_only: bool = False,
+        among: Collection[datetime] | None = None,
     ) -> tuple[StoppedClaim, ...]:
-        stopped, slots = self._cancel(job_id, actor, reason, tick, running_only, None, set())
+        which = int(running_only), None if among is None else json.dumps([to_micros(at) for at in among])
+        stopped, slots = self._cancel(job_id, actor, reason, tick, which, None, set())
         met = len(stopped)
         while tick is None and met == CANCELLED_AT_ONCE:
             after = stopped[-1].scheduled_at
-            part, slots = self._cancel(job_id, actor, reason, None, running_only, after, slots)
+            part, slots = self._cancel(job_id, actor, reason, None, which, after, slots)
             met = len(part)
             stopped += part
         return tuple(stopped)
@@ -85,7 +95,7 @@ class SqliteOperations:
         actor: str,
         reason: str,
         tick: datetime | None,
-        running_only: bool,
+        which: tuple[int, str | None],
         after: datetime | None,
         slots: set[int],
     ) -> tuple[list[StoppedClaim], set[int]]:
@@ -95,7 +105,7 @@ class SqliteOperations:
             name, now = _job_name(connection, job_id), self._connection.now_micros()
             if tick is None:
                 first = -1 if after is None else to_micros(after)
-                values = (job_id, int(running_only), now, first, CANCELLED_AT_ONCE)
+                values = (job_id, which[0], now, first, which[1], which[1], CANCELLED_AT_ONCE)
                 rows = connection.execute(_PART, values).fetchall()
             else:
                 rows = connection.execute(_ONE, (job_id, to_micros(tick))).fetchall()

@@ -22,11 +22,11 @@ def approve(found: HoldDetail, ticks: Sequence[HeldTick], note: str, actor: str)
     return act
 
 
-def reject(proposal_id: int, note: str, actor: str) -> Act:
-    """Let none of a proposal's ticks run."""
+def reject(found: HoldDetail, note: str, actor: str) -> Act:
+    """Let none of a proposal's ticks run, if it is as it was read."""
 
     def act(store: Store) -> Done:
-        return _answered(store.holds.reject(proposal_id, actor, note))
+        return _answered(store.holds.reject(found.hold.proposal_id, actor, note, found.mark))
 
     return act
 

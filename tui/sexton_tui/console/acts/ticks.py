@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -74,17 +74,17 @@ def backfill(plan: BackfillPlan, stretch: Stretch, note: str, actor: str) -> Act
     return act
 
 
-def cancel(job: str, tick: datetime | None, why: str, actor: str) -> Act:
-    """Stop a tick's run, or all of a job's that fell due."""
+def cancel(job: str, tick: datetime | None, told: Collection[datetime], why: str, actor: str) -> Act:
+    """Stop a tick's run; without ``tick`` those of the job that were ``told``, and none that came since."""
 
     def act(store: Store) -> Done:
         found = store.edits.find_job(job)
-        stopped = store.operations.cancel(found.job_id, actor, why, tick)
-        told = [one.outcome for one in stopped]
-        if tick is not None and told[0] is StopOutcome.OVER:
+        stopped = store.operations.cancel(found.job_id, actor, why, tick, among=told)
+        outcomes = [one.outcome for one in stopped]
+        if tick is not None and outcomes[0] is StopOutcome.OVER:
             raise Refused(f"the tick {iso_instant(tick)} of {found.name} had ended before: {stopped[0].state.word}")
-        asked = sum(one in (StopOutcome.ASKED, StopOutcome.ASKED_BEFORE) for one in told)
-        ended = told.count(StopOutcome.CANCELLED)
+        asked = sum(one in (StopOutcome.ASKED, StopOutcome.ASKED_BEFORE) for one in outcomes)
+        ended = outcomes.count(StopOutcome.CANCELLED)
         if not asked and not ended:
             return Done(f"nothing of {found.name} runs or waits now")
         parts = [f"{plural(asked, 'run')} asked to stop"] if asked else []

@@ -79,7 +79,7 @@ class TickKeys(Acting):
         if (found := await self._proposal("Reject held ticks")) is None:
             return None
         note = await self.ask(AskLine(f"{hold_words.rejection_text(found.hold)}. Why?"))
-        return None if note is None else proposals.reject(found.hold.proposal_id, note, self.options.actor)
+        return None if note is None else proposals.reject(found, note, self.options.actor)
 
     async def _proposal(self, title: str) -> HoldDetail | None:
         """The proposal under the cursor, or that of the held tick there, if it is open still."""
@@ -144,10 +144,12 @@ class TickKeys(Acting):
             if found is not None:
                 self.say(f"nothing of {job} runs or waits now")
             return None
-        what = f"the tick {instant(tick, self._overview.now)}" if tick is not None else _what_stops(found)
+        what = (
+            f"the tick {instant(tick, self._overview.now)}" if tick is not None else _what_stops(list(found.values()))
+        )
         consequence = "SIGTERM, then SIGKILL after its kill_after. Not to be undone."
         is_sure = await self.ask(Confirm(f"Cancel {what} of {job}?", consequence))
-        return ticks.cancel(job, tick, "cancelled in the console", self.options.actor) if is_sure else None
+        return ticks.cancel(job, tick, list(found), "cancelled in the console", self.options.actor) if is_sure else None
 
     @asks
     async def action_run_again(self) -> Act | None:
@@ -188,9 +190,9 @@ def _proposal_of_tick(job: str, scheduled_at: datetime) -> Callable[[Store], Hol
     return read
 
 
-def _states_of(operations: OperationStore, job_id: int, tick: datetime | None) -> list[State]:
+def _states_of(operations: OperationStore, job_id: int, tick: datetime | None) -> dict[datetime, State]:
     """Of the tick's claim, or of all of the job's that could be stopped."""
-    return list(operations.states(job_id, None if tick is None else [tick]).values())
+    return operations.states(job_id, None if tick is None else [tick])
 
 
 def _what_stops(states: Sequence[State]) -> str:
