@@ -12,6 +12,7 @@ from sexton.store.tables import claims, live_outputs, watches
 from sexton_tui.console.app import SextonConsole
 from sexton_tui.console.core.subjects import OfRun
 from sexton_tui.console.opened.job import JobScreen
+from sexton_tui.console.widgets.fleet_table import FleetTable
 from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees, to_job
 from tests.support import scene
@@ -149,7 +150,9 @@ def test_runs_go_on_below_the_screen_and_from_any_time_on(seeded: Scene) -> None
         await press(pilot, "02:20")
         await pilot.press("enter")
         await sees(pilot, app, "as of 2026-03-29 02:20:00 UTC")
-        await until(pilot, lambda: app.job_under_cursor is not None and "02:21" in shown(app), "its row is there")
+        table = app.query_one(FleetTable)
+        await until(pilot, lambda: app.job_under_cursor is not None and table.cursor_row > 0, "its row is there")
+        assert table.visible_rows[0] == table.cursor_row  # on top; newer ones are above
         assert isinstance(app.subject, OfRun)
         assert f"{app.subject.scheduled_at:%H:%M}" in ("02:19", "02:20")
         await pilot.press("escape", "home")

@@ -136,7 +136,7 @@ class RunsPane(Pane):
         if self._is_sought:
             self._is_sought, at = False, self._at
             newer = len(rows) - 1 if at is None else sum(run.finished_at > at for run in data.page.runs)
-            self.table.move_cursor(row=newer)
+            self.table.move_cursor(row=newer, on_top=at is not None)
         self._tell_place(shown)
 
     def on_cursor_moved(self, event: CursorMoved) -> None:

@@ -172,14 +172,17 @@ class FleetTable(ScrollView, Awaiting, can_focus=True):
 
     # --- moving -----------------------------------------------------------------------------------
 
-    def move_cursor(self, *, row: int) -> None:
-        """Put the cursor on this place, or the nearest there is."""
+    def move_cursor(self, *, row: int, on_top: bool = False) -> None:
+        """Put the cursor on this place, or the nearest there is. ``on_top``: as the first on the screen, where as many
+        follow."""
         new = min(max(row, 0), max(self.window.total - 1, 0))
         old, self._cursor = self._cursor, new
         self._wanted = self.selected
         if new != old:
             self._refresh_line(old)
             self._refresh_line(new)
+        if on_top:
+            self.scroll_to(y=new, animate=False, immediate=True, force=True)
         self._keep_in_sight()
         if new != old:
             self._tell_moved()
