@@ -14,7 +14,7 @@ from sexton.claims import Origin, State
 from sexton.inputs import own_inputs
 from sexton.job_formats import FORMAT
 from sexton.store import open_store, tables
-from sexton.store.protocol import ChangeKind, JobChange, Store, StoreOptions
+from sexton.store.protocol import ChangeKind, JobChange, StoreOptions
 from sexton_tui.console.acts import Done
 from sexton_tui.console.app import SextonConsole
 from sexton_tui.console.core.subjects import OfWorker
@@ -114,25 +114,31 @@ def test_all_jobs_are_paused_and_resumed_for_maintenance(seeded: Scene) -> None:
     assert [row.paused_at is None for row in seeded.rows(select(tables.jobs.c.paused_at))].count(False) == 1
 
 
-def test_the_undo_of_a_pause_ends_no_pause_but_its_own(seeded: Scene) -> None:
+def test_an_undo_and_a_yes_end_no_pause_but_that_which_was_told(seeded: Scene) -> None:
     """What somebody else has made of the job meanwhile stays."""
 
-    def job(store: Store) -> int:
-        return store.edits.find_job("minutely-sync").job_id
+    def pauses_anew(why: str, minutes: int) -> None:
+        options = StoreOptions(seeded.url, application="bob", clock=lambda: scene.NOW + minutes * scene.MINUTE)
+        with contextlib.closing(open_store(options)) as store:
+            job_id = store.edits.find_job("minutely-sync").job_id
+            store.edits.edit([JobChange(ChangeKind.RESUME, job_id)], "bob")
+            store.edits.edit([JobChange(ChangeKind.PAUSE, job_id, why=why)], "bob")
 
     async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
         await to_job(pilot, app, "minutely-sync")
         await pilot.press("p")
         await answer(pilot, app, "mine")
         await sees(pilot, app, "minutely-sync is paused; u undoes it")
-        options = StoreOptions(seeded.url, application="bob", clock=lambda: scene.NOW + scene.MINUTE)
-        with contextlib.closing(open_store(options)) as store:
-            store.edits.edit([JobChange(ChangeKind.RESUME, job(store))], "bob")
-            store.edits.edit([JobChange(ChangeKind.PAUSE, job(store), why="data corrupt")], "bob")
+        pauses_anew("data corrupt", 1)
         await pilot.press("u")
         await sees(pilot, app, "Undo the pause of minutely-sync?")
         await pilot.press("y")
-        await sees(pilot, app, "minutely-sync is paused anew")
+        await sees(pilot, app, "minutely-sync is paused anew by bob")
+        await pilot.press("r")
+        await sees(pilot, app, "Resume minutely-sync, paused by bob (data corrupt)")
+        pauses_anew("do not run", 2)
+        await pilot.press("s")
+        await sees(pilot, app, "do not run")
 
     play(seeded.console(), act)
     assert seeded.rows(select(tables.jobs.c.paused_by).where(tables.jobs.c.job_id == 2)) == [("bob",)]

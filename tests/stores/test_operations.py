@@ -62,8 +62,10 @@ def result(grant: Grant, outcome: State, **columns: object) -> RunResult:
     )
 
 
-def cancel(store: Store, tick: datetime | None = None, **options: bool) -> list[tuple[State, StopOutcome]]:
-    done = store.operations.cancel(JOB, "mary@vm", "wrong data", tick, **options)
+def cancel(
+    store: Store, tick: datetime | None = None, *, running_only: bool = False
+) -> list[tuple[State, StopOutcome]]:
+    done = store.operations.cancel(JOB, "mary@vm", "wrong data", tick, running_only=running_only)
     assert [one.scheduled_at for one in done] == sorted(one.scheduled_at for one in done)
     return [(one.state, one.outcome) for one in done]
 
