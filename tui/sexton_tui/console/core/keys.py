@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from sexton_tui.console.core.lines import DIM, STRONG, Line, line
+from sexton_tui.console.core.lines import DIM, STRONG, Line, Span, line
 from sexton_tui.console.core.typed_instants import EXAMPLES
 
 
@@ -90,7 +91,7 @@ def help_lines(*, can_kill: bool, read_only: bool, here: Mapping[str, str] | Non
     lines: list[Line] = []
     for title, keys in (("Keys here, now", on_this), ("Everywhere", general), ("Elsewhere", others)):
         if keys:
-            lines += [line((title, STRONG)), *(line((f"  {key:<8}", STRONG), text) for key, text in keys), line()]
+            lines += [line((title, STRONG)), *(line((f"  {key:<10}", STRONG), text) for key, text in keys), line()]
     lines += [
         line(("The zone of all instants stands beside the clock. Late: how long after its tick a run started.", DIM)),
         line(("Every action is recorded with who and why; pane 8 lists them.", DIM)),
@@ -98,6 +99,16 @@ def help_lines(*, can_kill: bool, read_only: bool, here: Mapping[str, str] | Non
     if read_only:
         lines.append(line("Started read-only: no action is offered."))
     return lines
+
+
+def hanging(one: Line, width: int) -> list[Line]:
+    """A key and what it does, broken at the width behind the key."""
+    head, *rest = one.spans or (Span(""),)
+    room = max(width - cell_len(head.text), 20)
+    if len(rest) != 1 or cell_len(rest[0].text) <= room:
+        return [one]
+    first, *more = textwrap.wrap(rest[0].text, room, break_on_hyphens=False)
+    return [line((head.text, head.style), first), *(line(" " * cell_len(head.text) + text) for text in more)]
 
 
 _BY_NEED = (
@@ -116,7 +127,11 @@ def fitting(keys: Mapping[str, str], width: int) -> list[str]:
     """The actions whose keys the footer shows, the most needed first, as many as fit; ``keys``: by action, the key and
     its word. Where not all fit, help is the last, as ``MORE``, and the key to leave by is among them."""
 
+    is_overview = "find_jobs" in keys and "leave" not in keys
+
     def place(action: str) -> int:
+        if action == "resign" and is_overview:
+            action = "undo"  # who leads is looked at there
         return _BY_NEED.index(action) if action in _BY_NEED else _BY_NEED.index("")
 
     def cells(action: str) -> int:
