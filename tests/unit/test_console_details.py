@@ -152,6 +152,9 @@ def test_a_job_opens(reader: LedgerReader) -> None:
     ticks = "\n".join(one.text for one in overview_lines(reader.opened_job("gl-export"), NOW, 80))
     assert "Sun 2026-03-29 02:45:00 UTC" in ticks
     assert "in 14m19s" in ticks
+    assert "Next ticks in UTC\n" in ticks
+    held = overview_lines(reader.opened_job("gl-export"), NOW, 80, reader.overview().proposals)
+    assert "held      2 ticks in proposal 1, until Apr 05 02:13: pane 3 answers" in [one.text for one in held]
 
 
 @pytest.mark.parametrize(

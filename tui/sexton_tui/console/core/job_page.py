@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 
+from sexton.cluster_views import ProposalView
 from sexton.cron_expression import CronExpression
 from sexton.errors import SextonError
 from sexton.job_page_views import DayOfRuns, OpenedJob
@@ -31,11 +32,17 @@ def schedule_in_words(definition: JobDefinition, hash_seed: str) -> str:
     return "; and ".join(cron_words(CronExpression.parse(text, hash_seed=hash_seed)) for text in texts)
 
 
-def overview_lines(opened: OpenedJob, now: datetime, width: int, *, ascii_only: bool = False) -> list[Line]:
-    """The first page of an opened job."""
+def overview_lines(
+    opened: OpenedJob, now: datetime, width: int, proposals: Sequence[ProposalView] = (), *, ascii_only: bool = False
+) -> list[Line]:
+    """The first page of an opened job. ``proposals``: those that are open, of any job."""
     lines = [*head_lines(opened.job, opened.definition, opened.hash_seed)]
     if opened.cursor is not None:
         lines.append(_told("decided", f"up to {full_instant(opened.cursor, now)}"))
+    for held in proposals:
+        if held.job == opened.job.name:
+            told = f"{plural(held.count, 'tick')} in proposal {held.proposal_id}, until {instant(held.lapses_at, now)}"
+            lines.append(line((f"{'held':<{_LABEL}}", DIM), (f"{told}: pane 3 answers", WARN)))
     lines += figure_lines(opened.runs, ascii_only=ascii_only)
     lines += [line(), *upcoming_lines(opened, now)]
     if plot := duration_lines(opened.runs, width, ascii_only=ascii_only):
@@ -96,12 +103,15 @@ def upcoming_lines(opened: OpenedJob, now: datetime) -> list[Line]:
         why = "" if job.state == "active" else f": the job is {job.state}"
         return [line(("Next ticks", STRONG)), line((f"none{why}", DIM)), *skipped]
     ticks = ticks_to_come(ticks_of_job(opened.definition, opened.hash_seed, now), job.next_ticks)
-    lines = [line((f"Next ticks in {job.timezone} and UTC", STRONG))]
+    zones = "UTC" if job.timezone == "UTC" else f"{job.timezone} and UTC"
+    lines = [line((f"Next ticks in {zones}", STRONG))]
     return lines + [_tick_line(tick, now) for tick in ticks] + skipped
 
 
 def _tick_line(tick: TickToCome, now: datetime) -> Line:
-    parts: list[Part] = [f"{tick.local:<28} ", (f"{tick.utc}Z", DIM)]
+    parts: list[Part] = [f"{tick.local:<28}"]
+    if not tick.local.endswith(" UTC"):
+        parts.append((f" {tick.utc}Z", DIM))
     if tick.shown:
         parts.append(f"  {tick.shown}")
     parts.append((f"  in {duration(tick.tick - now)}", DIM))

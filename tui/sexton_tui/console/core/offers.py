@@ -35,7 +35,7 @@ _WHY_NOT = {
     "run_again": "to run once more wants a tick, or a run that ended, under the cursor",
     "drain": "to drain wants a worker under the cursor: pane 6",
     "undo": "there is nothing to undo",
-    "force_leader": "no node could be forced to lead now",
+    "force_leader": "no node could be forced to lead now: none with the cluster's inputs was heard of within 15 s",
     "kill_leader": "the leader is killed only by what started it: `sexton up`, `make cluster`",
 }
 

@@ -21,4 +21,5 @@ class OverviewSection(LinesSection):
         return lambda store: store.reads.opened_job(job, _TICKS, _RUNS)
 
     def show(self, shown: Shown, data: OpenedJob) -> None:
-        self.show_lines(overview_lines(data, shown.now, self.size.width - 2, ascii_only=self.ascii_only))
+        proposals, width = shown.overview.proposals, self.size.width - 2
+        self.show_lines(overview_lines(data, shown.now, width, proposals, ascii_only=self.ascii_only))
