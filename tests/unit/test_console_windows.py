@@ -111,6 +111,15 @@ def test_refreshes_stay_within_five_statements_a_second_and_read_everything_in_t
         assert max(b - a for a, b in zip(read[part], read[part][1:], strict=False)) <= 4 * max(period, cost / 4)
 
 
+def test_after_an_act_every_part_is_read_within_two_polls() -> None:
+    pace, read = Pace().began(0.0).acted(), set[OverviewPart]()
+    for now in (0.1, 1.1):
+        turn = pace.turn(now, "jobs", is_asked=True)
+        pace = pace.spent(now, turn, 1 + len(turn.parts), "jobs", None)
+        read |= turn.parts
+    assert read == set(OverviewPart)
+
+
 def test_a_key_is_answered_at_once_until_the_debt_is_high() -> None:
     pace = Pace().began(0.0)
     answered = 0

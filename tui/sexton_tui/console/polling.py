@@ -22,6 +22,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from sexton.errors import NotFound, SextonError
 from sexton.store import open_store
+from sexton_tui.console.acts import Act
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.core.history import LatenessHistory
 from sexton_tui.console.core.leadership import alarm_lines
@@ -133,6 +134,10 @@ class Polling(Operating):
             return await self._reads(lambda store: store.reads.job_names(text, limit), READ_WITHIN)
         except (TimeoutError, SextonError):
             return ()
+
+    async def act(self, act: Act) -> None:
+        await super().act(act)
+        self._pace = self._pace.acted()
 
     # --- polling ----------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ more statements, less often. What a key asked for is read at once and paid after
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -65,10 +66,14 @@ class Pace:
         # The two parts are due in different seconds from the start.
         return Pace(now, STATEMENTS_A_SECOND, {part: now - place for place, part in enumerate(PERIODS)}, self.costs)
 
+    def acted(self) -> Pace:
+        """Something was changed: every part is due."""
+        return replace(self, read_at={})
+
     def _filled(self, now: float) -> float:
         return min(STATEMENTS_A_SECOND, self.purse + max(now - self.at, 0.0) * STATEMENTS_A_SECOND)
 
     def _most_overdue(self, now: float) -> OverviewPart | None:
-        overdue = {part: now - self.read_at.get(part, 0.0) - period for part, period in PERIODS.items()}
+        overdue = {part: now - self.read_at.get(part, -math.inf) - period for part, period in PERIODS.items()}
         part = max(overdue, key=lambda one: overdue[one])
         return part if overdue[part] >= -_SLACK else None
