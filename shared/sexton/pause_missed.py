@@ -96,14 +96,18 @@ def _pieces(stretch: JobStretch, records: list[SkipFound]) -> tuple[RevisionInFo
 
 
 def _held(stretch: JobStretch, records: list[SkipFound], missed: MissedPlan) -> list[NewProposal]:
-    """A proposal for what is held of each record."""
+    """A proposal for what is held of each record. It begins where its part of the record will: with the record, or the
+    part before it, where no tick lies between; a pause begins when it may."""
     held = []
     for record in records:
+        position = record.after
         for proposal in missed.proposals:
-            after, upto = max(record.after, proposal.after), min(record.upto, proposal.upto)
+            after, upto = max(position, proposal.after), min(record.upto, proposal.upto)
             count = ticks_between(stretch, after, upto) if after < upto else 0
             if count:
+                after = after if ticks_between(stretch, position, after) else position
                 held.append(replace(proposal, after=after, upto=upto, count=count))
+                position = upto
     return held
 
 

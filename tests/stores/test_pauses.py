@@ -11,8 +11,10 @@ import pytest
 from sexton.claims import Origin, State
 from sexton.decisions import SkipReason
 from sexton.errors import NotFound, Refused
+from sexton.holds import ALL
 from sexton.job_rules import MissedPolicy, MissedRules, firing_rules
 from sexton.store.protocol import ChangeDone, ChangeKind, JobChange, JobRow, Store
+from sexton.store.protocol.holds import approval_of
 from sexton.store.resuming import resume_missed, resume_together, skip_tick, unskip_tick
 from tests.support.leader_scene import MINUTE, SECOND, create, definition, lead, read, rows, set_columns
 from tests.support.past_jobs import claims_of, decide, differences, minutes_after, old_job, skip
@@ -25,11 +27,13 @@ def change(store: Store, kind: ChangeKind, job_id: int, **values: object) -> Cha
     return done
 
 
-def paused_job(store: Store, url: str, term: int, minutes: int = 60, **keys: Any) -> JobRow:
+def paused_job(
+    store: Store, url: str, term: int, minutes: int = 60, since: timedelta = timedelta(0), **keys: Any
+) -> JobRow:
     """A job that was paused all the time, its ticks recorded up to now."""
     job = old_job(store, url, minutes=minutes, **keys)
     change(store, ChangeKind.PAUSE, job.job_id, why="storage moves")
-    set_columns(url, "pauses", {"job_id": job.job_id}, since=job.at)
+    set_columns(url, "pauses", {"job_id": job.job_id}, since=job.at + since)
     job = read(store, job.job_id)
     decide(store, term, job, minutes, [skip(job, 0, minutes, SkipReason.PAUSED, "ben: storage moves")])
     return job
@@ -90,6 +94,22 @@ def test_hold_makes_a_proposal_with_a_record_of_its_own(store: Store, ledger_url
     assert records == [("paused", "ana"), ("held", None), ("paused", "ana")]
     (held,) = [row for row in rows(ledger_url, "skips") if row.reason == "held"]
     assert (held.after, held.upto, held._mapping["count"]) == (proposal.after, proposal.upto, done.held)
+    assert differences(store) == []
+
+
+def test_what_is_held_of_a_pause_that_began_between_two_ticks_is_opened_and_approved(
+    store: Store, ledger_url: str
+) -> None:
+    """Its record begins at the cursor, before the pause: so does the proposal, for nothing fell due between."""
+    term = lead(store)
+    job = paused_job(store, ledger_url, term, 6, 20 * SECOND, missed=missed(MissedPolicy.HOLD, grace=SECOND))
+    assert resume_missed(store, job.job_id, "ana").held == 6
+    (proposal,) = rows(ledger_url, "proposals")
+    found = store.reads.hold(proposal.proposal_id)
+    assert found.ticks is not None
+    assert found.hold.first == job.at + MINUTE
+    done = store.holds.approve(approval_of(found, found.ticks.chosen(ALL)), "ana")
+    assert (done.is_done, done.approved) == (True, 6)
     assert differences(store) == []
 
 
