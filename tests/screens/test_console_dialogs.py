@@ -20,6 +20,7 @@ from sexton_tui.console.acts import Done
 from sexton_tui.console.app import SextonConsole
 from sexton_tui.console.calls import Calls
 from sexton_tui.console.held_keys import HeldKeys
+from sexton_tui.console.palette import SextonPalette
 from tests.screens.conftest import Scene, shown, until
 from tests.screens.playing import play, press, sees, to_job
 
@@ -154,3 +155,22 @@ def test_leaving_a_console_that_a_cluster_ends_with_is_asked_and_an_act_that_nev
         await until(pilot, lambda: app._exit, "it ends")
 
     play(seeded.console(leaving_ends="All of it stops."), act)
+
+
+def test_an_answer_given_twice_in_one_breath_and_a_terminal_without_a_line_break_nothing(seeded: Scene) -> None:
+    async def act(pilot: Pilot[Any], app: SextonConsole) -> None:
+        await pilot.resize_terminal(20, 1)
+        await pilot.press("down", "pageup", "pagedown")
+        await pilot.press("ctrl+p", "down", "pageup", "escape")
+        await pilot.resize_terminal(120, 40)
+        await to_job(pilot, app, "minutely-sync")
+        await pilot.press("enter")
+        await sees(pilot, app, "minutely-sync")
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, SextonPalette), "the palette is open")
+        await press(pilot, "workers")
+        await sees(pilot, app, "the pane of key 6")
+        at_once(app, "enter", "enter", "enter")
+        await until(pilot, lambda: app.pane.id == "workers" and app.screen is app.main, "the pane is chosen")
+
+    play(seeded.console(), act)

@@ -36,6 +36,12 @@ def test_what_could_act_on_a_terminal_is_shown_as_an_escape(raw: str, shown: str
     assert row("key", raw).cells[0].text == shown
 
 
+def test_of_a_text_that_no_column_has_room_for_only_the_begin_is_cleaned() -> None:
+    cell = row("key", "\u202e" * 10_000).cells[0]
+    assert cell.text == "\\u202e" * 200 + "…"
+    assert row("key", "x" * 200).cells[0].text == "x" * 200
+
+
 @given(st.text())
 def test_cleaned_text_has_no_control_characters_whatever_it_was(raw: str) -> None:
     shown = clean(raw)

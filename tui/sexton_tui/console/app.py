@@ -34,7 +34,7 @@ from sexton_tui.console.opened.screen import OpenedScreen
 from sexton_tui.console.operating import OPERATING_BINDINGS
 from sexton_tui.console.operating.asking import asks
 from sexton_tui.console.options import ConsoleOptions
-from sexton_tui.console.palette import SextonCommands
+from sexton_tui.console.palette import SextonCommands, SextonPalette
 from sexton_tui.console.panes import PANE_PARTS, make_pane
 from sexton_tui.console.polling import Polling, unless_leaving
 from sexton_tui.console.themes import next_theme, themes
@@ -66,7 +66,7 @@ def run_console(options: ConsoleOptions) -> int:
     sys.setswitchinterval(_SWITCH_SECONDS)
     app.run()
     leave_terminal_if_gone()
-    return 0
+    return app.return_code or 0
 
 
 class SextonConsole(Polling):
@@ -210,6 +210,10 @@ class SextonConsole(Polling):
         while len(self.screen_stack) > 1:
             self.screen.dismiss(None)
         await self._choose(name)
+
+    def action_command_palette(self) -> None:
+        if not isinstance(self.screen, SextonPalette):
+            self.push_screen(SextonPalette(id="--command-palette"))
 
     def action_help(self) -> None:
         help_screen = part(_HELP)

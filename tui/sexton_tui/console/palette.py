@@ -1,5 +1,5 @@
-"""What the command palette finds: panes, the acts that are offered now, and jobs by their name, fuzzily. Names are
-cleaned, and never markup."""
+"""The command palette, and what it finds: panes, the acts that are offered now, and jobs by their name, fuzzily. Names
+are cleaned, and never markup."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.fuzzy import FuzzySearch
 
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     from sexton_tui.console.polling import Polling
 
 _MOST = 20
+
+
+class SextonPalette(CommandPalette):
+    """Textual's palette, that bears to be answered twice in one breath, and to have no line to show its list in."""
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        return super().dismiss(result) if self.is_current else AwaitComplete()
+
+    def _action_command_list(self, action: str) -> None:
+        if self.query_one(CommandList).scrollable_content_region:
+            super()._action_command_list(action)
 
 
 class SextonCommands(Provider):

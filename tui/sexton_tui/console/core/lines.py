@@ -127,12 +127,16 @@ class Row:
     about: Subject | None = None
 
 
+_LONGEST_CELL = 200  # characters, more than any column shows; what is behind them costs no time
+
+
 def row(key: str, *cells: Part, about: Subject | None = None) -> Row:
-    """A row of texts, each plain or with a style; cleaned."""
+    """A row of texts, each plain or with a style; cleaned, and cut where no column has room for it."""
     made = []
     for cell in cells:
         text, style = (cell, PLAIN) if isinstance(cell, str) else cell
-        made.append(Span(clean(text), style))
+        cut = text if len(text) <= _LONGEST_CELL else text[:_LONGEST_CELL] + "…"
+        made.append(Span(clean(cut), style))
     return Row(key, tuple(made), about)
 
 

@@ -70,6 +70,8 @@ class Dialog(ModalScreen[Answer | None]):
             self.app.give_answer(self, self.tell_unheard)
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        if not self.is_current:  # answered already, by the key before
+            return AwaitComplete()
         if self.is_followed and result is not None and isinstance(self.app, HeldKeys):
             self.app.hold_keys()
         return super().dismiss(result)

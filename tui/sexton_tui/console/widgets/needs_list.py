@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from textual._widget_navigation import Direction
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList
@@ -56,6 +57,10 @@ class NeedsList(OptionList, Awaiting):
         self.set_options([Option(content_of([one], ascii_only=self._ascii_only)) for one in shown])
         was = before[place].about if place and place < len(before) else None
         self.highlighted = next((at for at, need in enumerate(needs) if was is not None and need.about == was), 0)
+
+    def _move_page(self, direction: Direction) -> None:
+        if self.scrollable_content_region:  # without a line to show, Textual knows of no pages
+            super()._move_page(direction)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
