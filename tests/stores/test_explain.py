@@ -302,18 +302,22 @@ def test_of_a_retired_job_it_is_said_when_it_was_retired(store: Store, ledger_ur
     assert "the job was retired at" in explained(store, "bells", store.now() + MINUTE).why
 
 
-def test_late_queues_of_a_term_are_counted_apart_from_its_takeover(store: Store, ledger_url: str) -> None:
+def test_late_queues_of_a_term_are_counted_apart_from_its_takeover_and_ends_of_pauses_not_at_all(
+    store: Store, ledger_url: str
+) -> None:
     term = lead(store)
     job = past_job(store, ledger_url)
     (tick,) = ticks_after(job, 1)
     whys = [
         JobDecision(job.job_id, 1, cause, job.at, tick, "latest", missed, 1, missed - 1, 0, 0, 0, "why")
-        for cause, missed in ((Cause.TAKEOVER, 3), (Cause.NOT_STARTED, 40))
+        for cause, missed in ((Cause.TAKEOVER, 3), (Cause.NOT_STARTED, 40), (Cause.RESUMED, 7))
     ]
     store.ticks.commit(batch(store, term, [(job, [tick])], decisions=tuple(whys)))
     (takeover,) = store.reads.takeovers()
     assert (takeover.totals.missed, takeover.totals.merged, takeover.totals.jobs) == (3, 2, 1)
     assert (takeover.not_started.missed, takeover.not_started.merged, takeover.not_started.jobs) == (40, 39, 1)
+    decided = store.reads.takeover(term).decisions
+    assert [one.cause for one in decided] == [Cause.NOT_STARTED, Cause.TAKEOVER]
 
 
 def test_the_last_tick_is_found_behind_any_number_of_edits(store: Store, ledger_url: str) -> None:

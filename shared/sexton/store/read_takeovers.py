@@ -90,7 +90,7 @@ def _until(newer: Any) -> datetime:
 
 def _totals(connection: Connection, terms: Sequence[int], gaps: Sequence[GapView]) -> dict[int, _Totals]:
     """Of each term, what was decided about undecided ticks: in each gap within it, and otherwise; and apart from them
-    about claims that nobody started."""
+    about claims that nobody started. What fell due in a pause was decided for whoever resumed it: no takeover's."""
     table, passes = tables.decisions, passes_of(gaps)
     is_late = (table.c.cause == Cause.NOT_STARTED.value).label("is_late")
     rows = connection.execute(
@@ -102,7 +102,7 @@ def _totals(connection: Connection, terms: Sequence[int], gaps: Sequence[GapView
             *(func.sum(table.c[name]).label(name) for name in COUNTED),
         )
         .select_from(table.outerjoin(passes, is_about(passes)))
-        .where(table.c.term.in_(list(terms)))
+        .where(table.c.term.in_(list(terms)), table.c.cause != Cause.RESUMED.value)
         .group_by(table.c.term, is_late, passes.c.gap_until)
     )
     found: dict[int, _Totals] = {}
@@ -134,7 +134,7 @@ def read_opened(connection: Connection, takeover: TakeoverView, gap: GapView | N
     query = (
         select(table, jobs.c.name.label("job"))
         .join(jobs, jobs.c.job_id == table.c.job_id)
-        .where(table.c.term == takeover.term)
+        .where(table.c.term == takeover.term, table.c.cause != Cause.RESUMED.value)
         .order_by(jobs.c.name_key, table.c.job_id, table.c.after, table.c.cause)
         .limit(limit + 1)
     )
