@@ -48,3 +48,5 @@ def test_help_begins_with_the_keys_that_work_here() -> None:
     assert [text.split()[0] for text in first[1:]] == ["[", "v", "f"]
     assert texts.index("Everywhere") < texts.index("Elsewhere")
     assert len([text for text in texts if text.startswith("  f ")]) == 1
+    everywhere = texts[texts.index("Everywhere") : texts.index("Elsewhere")]
+    assert {"P", "R", "h", "F", "C"} <= {text.split()[0] for text in everywhere if text}  # of the cluster

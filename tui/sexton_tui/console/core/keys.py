@@ -75,7 +75,7 @@ _KEYS = (
 _CHANGING = frozenset("axprPtsbcoduRhFCK")
 
 
-_EVERYWHERE = ("1 .. 9", "enter", "escape", "home end", "z", "T", "ctrl+p", "q")
+_EVERYWHERE = ("1 .. 9", "enter", "escape", "home end", "P", "R", "h", "F", "C", "z", "T", "ctrl+p", "q")
 
 
 def help_lines(*, can_kill: bool, read_only: bool, here: Mapping[str, str] | None = None) -> list[Line]:
