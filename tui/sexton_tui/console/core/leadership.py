@@ -56,7 +56,11 @@ def alarm_line(alarm: Alarm, todo: str) -> Line:
     return line((f"{'!!' if alarm.is_urgent else '!'} {alarm.text}. Next: {todo}", style))
 
 
-_KEYS = {"HALTED": "h lifts it", "CLOCK IN DOUBT": "set it right; if it is right now, C accepts it", "ALL PAUSED": "P ends it"}
+_KEYS = {
+    "HALTED": "h lifts it",
+    "CLOCK IN DOUBT": "set it right; if it is right now, C accepts it",
+    "ALL PAUSED": "P ends it",
+}
 _FORCE = re.compile(r"`(?:sexton )?leader force (\w[^`]*)`")
 
 
