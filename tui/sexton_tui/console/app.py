@@ -144,6 +144,12 @@ class SextonConsole(Polling):
         """Whether nobody waits for the screen any more."""
         return self._exit or (self.options.is_over is not None and self.options.is_over())
 
+    def _handle_exception(self, error: Exception) -> None:
+        # While the console is left, widgets go before what is asked of them does; telling that to a terminal that
+        # stands still would keep it for ever.
+        if not self.is_being_left():
+            super()._handle_exception(error)
+
     def _leave_when_over(self) -> None:
         if self.options.is_over is not None and self.options.is_over():
             self.exit()
