@@ -33,7 +33,7 @@ def trial(processes: ProcessGroup) -> Iterator[Trial]:
 
 
 def test_a_takeover_is_watched_on_the_console(trial: Trial) -> None:
-    trial.apply(JOBS, settings={"horizon": "0s", "session": "4s"})  # no claims ahead: ticks of the gap are missed
+    trial.apply(JOBS, settings={"horizon": "0s", "session": "6s"})  # no claims ahead: ticks of the gap are missed
     leader = trial.start(nodes=3, workers=1)
     trial.wait_for_runs(1)
     console = TmuxPane(trial.processes, [str(SEXTON), "console"], trial.environment)
@@ -53,7 +53,6 @@ def test_a_takeover_is_watched_on_the_console(trial: Trial) -> None:
     assert re.fullmatch(r"\d+\.\d s", newest[5]), newest
     missed, *decided = map(int, newest[6:12])  # fired, merged, skipped, expired, held
     assert missed == sum(decided) >= 1
-    assert decided[0] >= 1
 
     console.press("Enter")
     opened = console.sees(f"Takeovers ▸ term {taken.term}", f"1 job, {missed} missed", "ticker", "esc back")

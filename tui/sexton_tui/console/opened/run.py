@@ -142,9 +142,9 @@ class RunScreen(OpenedScreen):
     _end_shown = 0.0
 
     def _to_end(self) -> None:
-        page = self.query_one("#page", VerticalScroll)
-        page.scroll_end(animate=False, immediate=True)
-        self._end_shown = page.max_scroll_y
+        for page in self.query("#page").results(VerticalScroll):  # none, where the screen was left meanwhile
+            page.scroll_end(animate=False, immediate=True)
+            self._end_shown = page.max_scroll_y
 
     def _lines(self, data: LiveRun, now: datetime) -> tuple[list[Line], list[Line]]:
         keys: list[Part] = [(f"{self._outputs.value}   v shows {self._outputs.next.value}", DIM)]

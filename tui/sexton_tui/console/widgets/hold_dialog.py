@@ -55,7 +55,12 @@ class ApproveDialog(Dialog[Answer]):
 
     def on_mount(self) -> None:
         self._choose(self._part)
-        self.set_interval(1, lambda: self._choose(self.query_one("#part", Input).value))
+        self.set_interval(1, self._choose_anew)
+
+    def _choose_anew(self) -> None:
+        """What is chosen starts later by now."""
+        for part in self.query("#part").results(Input):  # none, where the dialog was left meanwhile
+            self._choose(part.value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input.id == "part":
