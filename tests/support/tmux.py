@@ -42,7 +42,8 @@ class TmuxPane:
         arguments = ["tmux", "-S", _SOCKET, "-f", "tmux.conf", "-D"]
         self._server = processes.start(arguments, env=environment, name="tmux")
         eventually((self._folder / _SOCKET).is_socket, within=LONG, what="tmux listens")
-        shell = f'{shlex.join(command)}; echo "{_ENDED}$?"; exec cat'
+        # Without the size of the tests' own terminal, which the program would take for that of its pane.
+        shell = f'unset COLUMNS LINES; {shlex.join(command)}; echo "{_ENDED}$?"; exec cat'
         self._tmux("new-session", "-d", "-x", str(columns), "-y", str(lines), shell)
 
     def screen(self) -> str:
