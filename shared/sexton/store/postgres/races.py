@@ -11,15 +11,11 @@ from typing import Any
 
 from sexton.races import THE_RACE, PassShare, RacePass
 from sexton.store.postgres.connection import PostgresConnection
-from sexton.terms import GAP_EVENT, gap_told
+from sexton.store.postgres.gaps import GAP_TOLD, HAS_GAP, TELL_GAP
+from sexton.terms import gap_told
 
 # In a race term and strategy are read plainly: the cursors' compare-and-set alone decides among racers.
 IS_RACE = "SELECT term = %(term)s AND NOT halted AND strategy = 'race' FROM cluster WHERE id = 1"
-
-# A gap in a term that goes on is an event, written with the pass that ends it: ``read_gaps`` reads them.
-TELL_GAP = "INSERT INTO events (at, actor, action, detail)"
-GAP_TOLD = f"""'{GAP_EVENT}', jsonb_build_object('term', %(term)s::bigint, 'gap_from', %(gap_from)s::text)::text"""
-HAS_GAP = "%(gap_from)s::text IS NOT NULL"
 
 SHARE = """share AS MATERIALIZED (
   SELECT 1 FROM race_pass WHERE id = 1 AND number = %(pass)s AND is_open AND NOT holds

@@ -9,7 +9,7 @@ from sexton.decisions import CommitResult, LatePlan, TickBatch, UnfinishedPass
 from sexton.store.postgres import job_rows, late_claims, tick_commit
 from sexton.store.postgres.connection import PostgresConnection
 from sexton.store.postgres.edit_writes import CHANGES_LOCK
-from sexton.store.postgres.races import GAP_TOLD, HAS_GAP, TELL_GAP
+from sexton.store.postgres.gaps import GAP_TOLD, HAS_GAP, TELL_GAP
 from sexton.store.protocol import CursorsRead, JobRow, JobsPage, JobsRead, LateJobRow
 from sexton.terms import gap_told
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from sexton.races import THE_RACE, PassShare, RacePass
 from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.gaps import tell_gap
 from sexton.store.sqlite.terms import record_event
-from sexton.terms import GAP_EVENT, gap_told
 
 _IS_RACE = "EXISTS (SELECT 1 FROM cluster c WHERE c.id = 1 AND c.term = :term AND NOT c.halted AND c.strategy = 'race')"
 _SHARE = """
@@ -79,11 +79,6 @@ class SqliteRaces:
                 return False
             connection.execute(_CLOSE, {"term": term, "now": self._connection.now_micros()})
         return True
-
-
-def tell_gap(connection: sqlite3.Connection, now: int, actor: str, term: int, gap_from: datetime) -> None:
-    """Record a gap in a term that goes on, with the pass that ends it: ``read_gaps`` reads it."""
-    record_event(connection, now, actor, GAP_EVENT, {"term": term, "gap_from": gap_told(gap_from)})
 
 
 def is_within(connection: sqlite3.Connection, share: PassShare) -> bool:

@@ -9,8 +9,8 @@ from sexton.decisions import CommitResult, LatePlan, TickBatch, UnfinishedPass
 from sexton.store.protocol import Channel, CursorsRead, JobRow, JobsPage, JobsRead, LateJobRow
 from sexton.store.sqlite import job_rows, late_claims, tick_commit
 from sexton.store.sqlite.connection import SqliteConnection
+from sexton.store.sqlite.gaps import tell_gap
 from sexton.store.sqlite.listening import notify
-from sexton.store.sqlite.races import tell_gap
 from sexton.store.sqlite.terms import record_event
 from sexton.store.tables import from_micros
 
